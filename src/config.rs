@@ -1,0 +1,266 @@
+//! What the user wants: schema, load, validate, secret references.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::model::ServerName;
+
+/// A configuration that was read, merged from all its files, and checked.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Config {
+    pub sync: SyncConfig,
+    pub limits: Limits,
+    pub index: IndexConfig,
+    pub http: HttpConfig,
+    pub socket: SocketConfig,
+    pub servers: BTreeMap<ServerName, ServerConfig>,
+    pub scopes: BTreeMap<String, ScopeConfig>,
+    /// Things that work but deserve a look, each with its file.
+    pub warnings: Vec<String>,
+    /// The files it was read from.
+    pub files: Vec<PathBuf>,
+}
+
+/// A text that must not be printed: it came from a secret reference, or stands where secrets stand.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Secret(String);
+
+impl Secret {
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text itself, for a child's environment, a header or an argument only.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct SyncConfig {
+    /// Cron, seconds first.
+    pub schedule: String,
+    /// IANA name; the machine's zone when unset.
+    pub timezone: Option<String>,
+}
+
+impl Default for SyncConfig {
+    fn default() -> Self {
+        Self { schedule: "0 */15 * * * *".into(), timezone: None }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServerConfig {
+    pub name: ServerName,
+    /// `file:line` of the entry, for messages.
+    pub origin: String,
+    pub readiness: Readiness,
+    pub transport: Transport,
+    pub follow: Follow,
+}
+
+/// Whether a server can be run as configured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Readiness {
+    Ready,
+    /// Something is missing: what, and what to set.
+    NeedsConfig {
+        message: String,
+        hint: String,
+    },
+    /// Switched off in its file, or it would start resdex itself.
+    Disabled {
+        reason: String,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Transport {
+    /// A folder that resdex itself serves.
+    Files { root: PathBuf },
+    Stdio {
+        command: String,
+        args: Vec<Secret>,
+        env: BTreeMap<String, Secret>,
+        /// Names of variables passed on from the daemon beyond the standard list.
+        inherit_env: Vec<String>,
+        cwd: PathBuf,
+    },
+    /// Streamable HTTP; `unix_socket` when the URL was `unix:///sock#/path`.
+    Http { url: String, headers: BTreeMap<String, Secret>, unix_socket: Option<PathBuf> },
+}
+
+/// How a server's resources are followed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Follow {
+    /// Cron, instead of the global one.
+    pub schedule: Option<String>,
+    /// Globs over the whole URI; `*` doesn't cross `/`, `**` does. Empty: everything.
+    pub include: Vec<String>,
+    pub exclude: Vec<String>,
+    pub protocol: ProtocolChoice,
+    pub templates: Vec<TemplateConfig>,
+    /// Globs of the URIs to subscribe to. Empty: everything.
+    pub subscribe: Vec<String>,
+    pub max_subscriptions: usize,
+}
+
+impl Default for Follow {
+    fn default() -> Self {
+        Self {
+            schedule: None,
+            include: vec![],
+            exclude: vec![],
+            protocol: ProtocolChoice::Auto,
+            templates: vec![],
+            subscribe: vec![],
+            max_subscriptions: 10_000,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProtocolChoice {
+    #[default]
+    Auto,
+    Legacy,
+    Modern,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TemplateConfig {
+    pub uri: String,
+    /// Values by variable; a variable without any is asked of `completion/complete`.
+    pub values: BTreeMap<String, Vec<String>>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ScopeConfig {
+    /// Empty: all servers.
+    pub servers: Vec<ServerName>,
+    pub include: Vec<String>,
+    pub exclude: Vec<String>,
+    /// `type/subtype`, `*` as a wildcard. Empty: all.
+    pub mime_types: Vec<String>,
+    pub pins: Vec<String>,
+    pub max_tokens: Option<u32>,
+    /// SHA-256 of the token, lower-case hex.
+    pub token_sha256: Option<String>,
+}
+
+/// Every limit, with its default. Reported when hit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limits {
+    pub connect_timeout: Duration,
+    pub list_timeout: Duration,
+    pub read_timeout: Duration,
+    pub subscribe_timeout: Duration,
+    /// One stdio line, one event, one JSON body; bytes.
+    pub max_message_bytes: usize,
+    /// Nesting of JSON.
+    pub max_json_depth: usize,
+    /// Text of one resource; bytes.
+    pub max_text_bytes: usize,
+    /// Blob of one resource, decoded; bytes.
+    pub max_blob_bytes: usize,
+    /// Contents of one read.
+    pub max_parts: usize,
+    pub max_pages: usize,
+    pub max_resources: usize,
+    pub max_uri_bytes: usize,
+    pub max_name_bytes: usize,
+    pub max_description_bytes: usize,
+    /// Reads in flight, of one server and of all.
+    pub reads_in_flight: usize,
+    pub reads_in_flight_total: usize,
+    /// Least time between two listings that notifications ask for, after the first.
+    pub relist_interval: Duration,
+    /// Least time between two reads of one URI that notifications ask for, after the first.
+    pub reread_interval: Duration,
+    /// How long a mass removal waits for its second listing.
+    pub removal_confirmation: Duration,
+    pub min_free_disk_bytes: u64,
+    pub min_free_disk_percent: u8,
+    pub max_query_bytes: usize,
+    pub max_query_terms: usize,
+    /// Snippets of one answer; bytes.
+    pub max_answer_bytes: usize,
+    pub max_connections: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        const MIB: usize = 1 << 20;
+        Self {
+            connect_timeout: Duration::from_secs(20),
+            list_timeout: Duration::from_secs(30),
+            read_timeout: Duration::from_secs(60),
+            subscribe_timeout: Duration::from_secs(10),
+            max_message_bytes: 16 * MIB,
+            max_json_depth: 128,
+            max_text_bytes: 8 * MIB,
+            max_blob_bytes: 11 * MIB,
+            max_parts: 64,
+            max_pages: 1_000,
+            max_resources: 50_000,
+            max_uri_bytes: 4 << 10,
+            max_name_bytes: 256,
+            max_description_bytes: 2 << 10,
+            reads_in_flight: 32,
+            reads_in_flight_total: 64,
+            relist_interval: Duration::from_secs(10),
+            reread_interval: Duration::from_secs(1),
+            removal_confirmation: Duration::from_secs(60),
+            min_free_disk_bytes: 1 << 30,
+            min_free_disk_percent: 5,
+            max_query_bytes: 4 << 10,
+            max_query_terms: 64,
+            max_answer_bytes: 64 << 10,
+            max_connections: 64,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexConfig {
+    /// Memory for the index writer, all its threads together; bytes.
+    pub heap_bytes: usize,
+    pub threads: usize,
+}
+
+impl Default for IndexConfig {
+    fn default() -> Self {
+        Self { heap_bytes: 100 << 20, threads: 2 }
+    }
+}
+
+/// HTTP on TCP: off unless `listen` is set.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HttpConfig {
+    pub listen: Option<String>,
+    pub allowed_hosts: Vec<String>,
+    pub allowed_origins: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct SocketConfig {
+    /// Permission bits of the socket, 0600 or 0660.
+    pub mode: u32,
+    pub group: Option<String>,
+    pub allow_uids: Vec<u32>,
+}
+
+impl Default for SocketConfig {
+    fn default() -> Self {
+        Self { mode: 0o600, group: None, allow_uids: vec![] }
+    }
+}

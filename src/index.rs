@@ -1,0 +1,173 @@
+//! The store's contract, and what goes in and comes out.
+//!
+//! Nothing above this seam may assume one process, atomic commits across keys, or tantivy's types.
+
+pub mod writer;
+
+use std::ops::Range;
+
+use chrono::{DateTime, Utc};
+
+use crate::model::{
+    Chunk, ContentHash, Fingerprint, Manifest, Outcome, Resource, ResourceKey, ServerName,
+};
+use crate::search::filter::Filter;
+use crate::search::query::Query;
+
+/// One resource as the index shall hold it, whole: its chunks all come from one snapshot.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    pub server: ServerName,
+    pub resource: Resource,
+    /// From the document itself; `resource.title` goes before it.
+    pub document_title: Option<String>,
+    /// The MIME type that was acted on.
+    pub mime_type: Option<String>,
+    pub content_hash: ContentHash,
+    pub fingerprint: Fingerprint,
+    pub outcome: Outcome,
+    pub chunks: Vec<Chunk>,
+    pub indexed_at: DateTime<Utc>,
+}
+
+impl Entry {
+    pub fn key(&self) -> ResourceKey {
+        ResourceKey { server: self.server.clone(), uri: self.resource.uri.clone() }
+    }
+}
+
+/// One operation on the index. Both are idempotent.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// Puts the entry in the place of whatever the index holds of its key.
+    Replace(Box<Entry>),
+    Remove(ResourceKey),
+    /// Removes all that a server has in the index: it was taken out of the config.
+    RemoveServer(ServerName),
+}
+
+/// The index, whatever its engine.
+///
+/// * `apply` hands changes to the engine in order; they become visible and durable at the next
+///   `commit`, all of one key's chunks together with its manifest, never half.
+/// * A reader sees the state of one commit, and no reader waits for a writer.
+/// * A crash leaves the last commit or the one before.
+/// * Only the writer (`index::writer`) calls `apply` and `commit`.
+pub trait IndexStore: Send + Sync + 'static {
+    /// Hands changes over. Blocking: called from a thread that may wait.
+    fn apply(&self, changes: Vec<Change>) -> Result<(), IndexError>;
+    /// Makes all that was applied visible and durable before it returns.
+    fn commit(&self) -> Result<(), IndexError>;
+    /// Forgets what was applied since the last commit, after an error.
+    fn rollback(&self) -> Result<(), IndexError>;
+
+    /// All manifests of a server, in no order.
+    fn manifests(&self, server: &ServerName) -> Result<Vec<Manifest>, IndexError>;
+    /// The names of the servers of which the index holds anything.
+    fn servers(&self) -> Result<Vec<ServerName>, IndexError>;
+    /// What the index holds of one resource, with its chunks in order.
+    fn entry(&self, key: &ResourceKey) -> Result<Option<Entry>, IndexError>;
+    /// The keys of all resources with this URI, on whatever server.
+    fn keys_of_uri(&self, uri: &str) -> Result<Vec<ResourceKey>, IndexError>;
+    /// Resources in the order of their keys, those after `after`.
+    fn resources(&self, request: &ResourcesRequest) -> Result<ResourcesPage, IndexError>;
+    /// The best resources for a query, best first, one hit each.
+    fn search(&self, request: &StoreRequest) -> Result<StoreAnswer, IndexError>;
+    fn stats(&self) -> Result<IndexStats, IndexError>;
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct ResourcesRequest {
+    pub filter: Filter,
+    pub after: Option<ResourceKey>,
+    pub limit: usize,
+    /// Only those that are found by name only.
+    pub skipped_only: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ResourcesPage {
+    pub resources: Vec<ResourceRow>,
+    /// Whether more follow after the last one.
+    pub more: bool,
+}
+
+/// A resource as lists show it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResourceRow {
+    pub key: ResourceKey,
+    pub title: String,
+    pub mime_type: Option<String>,
+    pub size: Option<u64>,
+    pub outcome: Outcome,
+    pub indexed_at: DateTime<Utc>,
+}
+
+#[derive(Clone, Debug)]
+pub struct StoreRequest {
+    pub query: Query,
+    pub filter: Filter,
+    pub limit: usize,
+    pub offset: usize,
+    /// Passages of each resource, the best first; at least 1.
+    pub passages: usize,
+    /// Fills [`StoreHit::explanation`].
+    pub explain: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StoreAnswer {
+    pub hits: Vec<StoreHit>,
+    /// Whether further hits exist after these.
+    pub more: bool,
+}
+
+/// A resource that answers a query.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoreHit {
+    pub key: ResourceKey,
+    pub title: String,
+    pub mime_type: Option<String>,
+    pub content_hash: ContentHash,
+    pub last_modified: Option<String>,
+    pub indexed_at: DateTime<Utc>,
+    pub outcome: Outcome,
+    /// The engine's own.
+    pub score: f32,
+    /// 0–1, and the same across queries.
+    pub relevance: f32,
+    /// Best first. A resource that is found by name only has one whose chunk text is empty.
+    pub passages: Vec<StorePassage>,
+    pub explanation: Option<serde_json::Value>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct StorePassage {
+    pub ordinal: u32,
+    pub score: f32,
+    pub chunk: Chunk,
+    /// Byte ranges of the chunk's text that matched the query, in order, not overlapping.
+    pub matches: Vec<Range<usize>>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IndexStats {
+    pub resources: u64,
+    pub chunks: u64,
+    /// On disk.
+    pub bytes: u64,
+    pub last_commit: Option<DateTime<Utc>>,
+}
+
+/// What went wrong in the index, where, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum IndexError {
+    #[error("the index in {folder} can't be opened: {reason}")]
+    Open { folder: String, reason: String },
+    #[error("the index can't be written: {reason}")]
+    Write { reason: String },
+    #[error("the index can't be read: {reason}")]
+    Read { reason: String },
+    #[error("the index has stopped; restart the daemon")]
+    Stopped,
+}

@@ -1,0 +1,1 @@
+//! The one writer: takes changes from all servers, batches them, commits, and acknowledges.

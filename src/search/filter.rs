@@ -1,0 +1,62 @@
+//! Which resources a caller may see: a scope, narrowed by a request.
+
+use crate::model::ServerName;
+
+/// A conjunction of clauses; the empty one lets everything through.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    clauses: Vec<Clause>,
+}
+
+/// What one scope or one request lets through: within each field any of the values, all fields together.
+#[derive(Clone, Debug, Default)]
+pub struct Clause {
+    pub servers: Option<Vec<ServerName>>,
+    pub include: Option<globset::GlobSet>,
+    pub exclude: Option<globset::GlobSet>,
+    /// `type/subtype`, `*` as a wildcard, lower case.
+    pub mime_types: Option<Vec<String>>,
+    pub uri_prefix: Option<String>,
+}
+
+impl Filter {
+    pub fn and(mut self, clause: Clause) -> Self {
+        self.clauses.push(clause);
+        self
+    }
+
+    /// Whether nothing is filtered.
+    pub fn is_everything(&self) -> bool {
+        self.clauses.is_empty()
+    }
+
+    pub fn clauses(&self) -> &[Clause] {
+        &self.clauses
+    }
+
+    /// Whether a resource is let through.
+    pub fn allows(&self, server: &str, uri: &str, mime_type: Option<&str>) -> bool {
+        self.clauses.iter().all(|clause| clause.allows(server, uri, mime_type))
+    }
+}
+
+impl Clause {
+    fn allows(&self, server: &str, uri: &str, mime_type: Option<&str>) -> bool {
+        self.servers.as_ref().is_none_or(|servers| servers.iter().any(|s| s.as_str() == server))
+            && self.uri_prefix.as_ref().is_none_or(|prefix| uri.starts_with(prefix.as_str()))
+            && self.include.as_ref().is_none_or(|globs| globs.is_match(uri))
+            && !self.exclude.as_ref().is_some_and(|globs| globs.is_match(uri))
+            && self.mime_types.as_ref().is_none_or(|types| {
+                types.iter().any(|pattern| mime_matches(pattern, mime_type.unwrap_or_default()))
+            })
+    }
+}
+
+/// Whether a MIME type (its parameters aside) matches `type/subtype`, `type/*` or `*`.
+pub fn mime_matches(pattern: &str, mime_type: &str) -> bool {
+    let essence = mime_type.split(';').next().unwrap_or_default().trim();
+    match pattern.strip_suffix('*') {
+        Some(prefix) => essence.get(..prefix.len()).is_some_and(|p| p.eq_ignore_ascii_case(prefix)),
+        None => pattern.eq_ignore_ascii_case(essence),
+    }
+}

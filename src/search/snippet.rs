@@ -1,0 +1,1 @@
+//! The best window of a passage, with what matched highlighted.

@@ -1,0 +1,3 @@
+//! The MCP client: one session with one server, in either era of the protocol.
+
+pub mod session;
