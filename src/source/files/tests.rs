@@ -580,3 +580,44 @@ async fn a_client_that_says_nothing_is_no_error() {
     drop(theirs);
     server.serve(ours).await.unwrap();
 }
+
+#[tokio::test]
+async fn the_sample_handbook_has_its_questions() {
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Questions {
+        documents: Vec<Document>,
+    }
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Document {
+        expect: String,
+        questions: [String; 3],
+        mixed: String,
+    }
+    let project = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(project.join("tests/handbook_questions.toml")).unwrap();
+    let documents = toml::from_str::<Questions>(&text).unwrap().documents;
+
+    let server =
+        FilesServer::new(project.join("data/handbook"), "handbook", FilesOptions::default())
+            .unwrap();
+    let client = Client::new(&server, Era::Modern).await;
+    let listed: BTreeSet<_> = client.uris().await.into_iter().collect();
+    assert_eq!(documents.iter().map(|d| d.expect.clone()).collect::<BTreeSet<_>>(), listed);
+    assert_eq!(documents.len(), listed.len());
+    let asked = documents.iter().flat_map(|d| d.questions.iter().chain([&d.mixed]));
+    assert_eq!(
+        asked.collect::<BTreeSet<_>>().len(),
+        documents.len() * 4,
+        "a question stands twice"
+    );
+
+    // The two first searches of the README have one right answer each.
+    for (word, right) in [("deadline", "refunds.md"), ("退款", "zh-cn/%E9%80%80%E6%AC%BE.md")] {
+        for uri in &listed {
+            let has = client.text(uri).await.to_lowercase().contains(word);
+            assert_eq!(has, *uri == format!("handbook:///{right}"), "{word} in {uri}");
+        }
+    }
+}
