@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use rmcp::model::{
-    Annotations, CacheScope, Implementation, ListResourcesResult, PaginatedRequestParams,
-    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource,
-    ResourceContents, ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig,
+    Annotations, CacheScope, Implementation, ListResourceTemplatesResult, ListResourcesResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
+    Resource, ResourceContents, ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig,
     SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
@@ -138,11 +138,24 @@ impl ServerHandler for Connection {
             page.iter().map(|(path, entry)| describe(&scheme, &root, path, entry)).collect()
         })
         .await?;
-        let mut result = ListResourcesResult::with_all_items(resources);
-        result.next_cursor = next_cursor;
-        result.ttl_ms = Some(0);
-        result.cache_scope = Some(CacheScope::Private);
-        Ok(result)
+        Ok(ListResourcesResult {
+            next_cursor,
+            ttl_ms: Some(0),
+            cache_scope: Some(CacheScope::Private),
+            ..ListResourcesResult::with_all_items(resources)
+        })
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult {
+            ttl_ms: Some(0),
+            cache_scope: Some(CacheScope::Private),
+            ..ListResourceTemplatesResult::default()
+        })
     }
 
     async fn read_resource(

@@ -146,6 +146,11 @@ pub fn scan(
         root: real,
         links: false,
     };
+    // `current -> releases/42`: the swap of such a link is seen where the link stands.
+    if root.is_symlink() {
+        found.links = true;
+        found.folders.extend(root.parent().and_then(|parent| fs::canonicalize(parent).ok()));
+    }
     for entry in walk(&found.root, None) {
         let entry = match entry {
             Ok(entry) => entry,

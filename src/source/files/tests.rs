@@ -487,6 +487,25 @@ async fn a_link_swap_is_an_update() {
 }
 
 #[tokio::test]
+async fn a_root_that_is_a_link_may_be_swapped() {
+    let base =
+        folder(&[("releases/1/a.md", "one"), ("releases/2/a.md", "two"), ("releases/2/b.md", "")]);
+    let root = base.path().join("current");
+    symlink("releases/1", &root).unwrap();
+    let (_server, mut client) = client(&root, Era::Modern).await;
+    let a = "hand-book:///a.md";
+    assert_eq!(client.uris().await, [a]);
+    client.follow(&[a]).await;
+    symlink("releases/2", base.path().join("next")).unwrap();
+    fs::rename(base.path().join("next"), &root).unwrap();
+    client.expect(Push::ListChanged).await;
+    client.wait_for(updated(a)).await;
+    assert_eq!(client.text(a).await, "two");
+    put(base.path(), "releases/2/a.md", "three");
+    client.wait_for(updated(a)).await;
+}
+
+#[tokio::test]
 async fn a_missing_folder_is_an_error_and_no_empty_list() {
     for era in ERAS {
         let base = tempfile::tempdir().unwrap();

@@ -37,18 +37,33 @@ pub async fn run(folder: Arc<Folder>, stop: CancellationToken) {
     let mut watches = Watches::new(mailbox.clone(), folder.options.polling, folder.scheme.clone());
     let mut whole = true;
     let mut touched = HashSet::new();
+    let mut next_scan = Instant::now();
     loop {
+        if whole {
+            // However busy the folder is, scanning takes a third of the time at most.
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = sleep_until(next_scan) => {}
+            }
+        }
         if whole || !touched.is_empty() {
             // The error is kept in the folder's state and reported there.
             let _ = folder.refresh(std::mem::take(&mut touched), whole).await;
+            next_scan = Instant::now() + folder.scan_took().saturating_mul(2).min(POLL.1);
         }
         if let Some(snapshot) = folder.last_good() {
             let follow = tokio::task::spawn_blocking(move || {
                 let added = watches.follow(&snapshot);
                 (watches, added)
             });
-            let Ok((back, added)) = follow.await else { return };
-            watches = back;
+            let added;
+            (watches, added) = match follow.await {
+                Ok(followed) => followed,
+                Err(e) => {
+                    tracing::error!(server = %folder.scheme, "the folder is no longer followed: {e}");
+                    return;
+                }
+            };
             whole = added;
             if added {
                 continue;
@@ -56,14 +71,14 @@ pub async fn run(folder: Arc<Folder>, stop: CancellationToken) {
         }
         whole = false;
         let failing = folder.current().is_none_or(|current| current.is_err());
-        let due =
-            (failing || !watches.complete).then(|| (folder.scan_took() * 50).clamp(POLL.0, POLL.1));
+        let due = (failing || !watches.complete)
+            .then(|| folder.scan_took().saturating_mul(50).clamp(POLL.0, POLL.1));
         tokio::select! {
             () = stop.cancelled() => return,
             () = folder.folders_changed.notified() => {}
             () = sleep(due.unwrap_or_default()), if due.is_some() => whole = true,
             () = mailbox.ready.notified() => {
-                settle(&mailbox, QUIET.max(folder.scan_took() * 2).min(PATIENCE)).await;
+                settle(&mailbox).await;
                 let hints = mailbox.take();
                 watches.forget(&hints);
                 (touched, whole) = look_at(hints, folder.last_good().as_deref());
@@ -73,11 +88,11 @@ pub async fn run(folder: Arc<Folder>, stop: CancellationToken) {
 }
 
 /// Waits until no event has come for a while.
-async fn settle(mailbox: &Mailbox, quiet: Duration) {
+async fn settle(mailbox: &Mailbox) {
     let latest = Instant::now() + PATIENCE;
     loop {
         tokio::select! {
-            () = sleep_until(latest.min(Instant::now() + quiet)) => return,
+            () = sleep_until(latest.min(Instant::now() + QUIET)) => return,
             () = mailbox.ready.notified() => if Instant::now() >= latest { return },
         }
     }
