@@ -22,6 +22,7 @@ mod scan;
 mod stdio;
 mod title;
 mod uri;
+mod walk;
 mod watch;
 
 use std::path::PathBuf;

@@ -27,7 +27,7 @@ use super::open::{self, OpenError};
 use super::outbox::Outbox;
 use super::scan::{self, Entry, ScanError};
 use super::uri::{self, RelPath};
-use super::{FilesServer, mime};
+use super::{FilesServer, mime, walk};
 
 pub struct Connection {
     server: FilesServer,
@@ -170,7 +170,7 @@ impl ServerHandler for Connection {
         let _permit = self.server.reads.acquire().await;
         let contents = blocking(move || {
             let listed = folder.last_good().is_some_and(|good| good.files.contains_key(&path));
-            if !listed && !scan::is_served(&folder.root, &path) {
+            if !listed && !walk::is_served(&folder.root, &path) {
                 return Err(missing(&folder.root, &uri));
             }
             read(&folder, &path, uri)

@@ -20,7 +20,8 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::folder::Folder;
-use super::scan::{FolderId, Snapshot, below, is_hidden, is_ignore_file};
+use super::scan::{FolderId, Snapshot, below};
+use super::walk::{is_hidden, is_ignore_file};
 
 /// Events are acted on after this long without another one …
 const QUIET: Duration = Duration::from_millis(50);
