@@ -13,6 +13,7 @@
 //!                                    ▲ list                       │ read ─▶ open
 //! ```
 
+mod content;
 mod folder;
 mod handler;
 mod mime;

@@ -39,7 +39,6 @@ pub fn is_hidden(name: &OsStr) -> bool {
 /// Files that decide what is served.
 pub fn is_ignore_file(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == ".gitignore" || name == ".ignore")
-        || path.ends_with(".git/info/exclude")
 }
 
 fn leads_inside(entry: &DirEntry, root: &Path) -> bool {
