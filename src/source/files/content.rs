@@ -10,7 +10,7 @@ use rmcp::model::ResourceContents;
 use super::folder::Folder;
 use super::mime;
 use super::open::{self, OpenError};
-use super::scan::ScanError;
+use super::scan::{self, ScanError};
 use super::uri::RelPath;
 
 /// The code is the legacy era's; rmcp gives the modern one to clients of that era.
@@ -37,7 +37,7 @@ pub fn read(folder: &Folder, path: &RelPath, uri: String) -> Result<ResourceCont
     let options = &folder.options;
     let too_large = |size: u64, limit: u64| {
         let message = format!(
-            "{uri} has {size} bytes, and the limit is {limit}; it can be raised under [limits]"
+            "{uri} takes {size} bytes, and the limit is {limit}; it can be raised under [limits]"
         );
         ErrorData::internal_error(message, None)
     };
@@ -49,22 +49,22 @@ pub fn read(folder: &Folder, path: &RelPath, uri: String) -> Result<ResourceCont
                 ErrorData::internal_error(format!("{uri} can't be read: {e}"), None)
             }
         })?;
-    let mime = mime::of_name(path).unwrap_or_else(|| mime::of_head(&bytes));
+    let head = bytes.get(..scan::HEAD_BYTES).unwrap_or(&bytes);
+    let mime = mime::of_name(path).unwrap_or_else(|| mime::of_head(head));
     let size = bytes.len() as u64;
-    let contents = match as_text(mime, bytes) {
-        Ok(_) if size > options.max_text_bytes => {
-            return Err(too_large(size, options.max_text_bytes));
-        }
-        Ok(text) => {
-            let line = json_bytes(&text);
-            if line > options.max_message_bytes {
-                return Err(too_large(line, options.max_message_bytes));
-            }
-            ResourceContents::text(text, uri)
-        }
-        Err(_) if size > options.max_blob_bytes => {
-            return Err(too_large(size, options.max_blob_bytes));
-        }
+    let content = as_text(mime, bytes);
+    let (limit, line) = match &content {
+        Ok(text) => (options.max_text_bytes, json_bytes(text)),
+        Err(bytes) => (options.max_blob_bytes, bytes.len().div_ceil(3) as u64 * 4),
+    };
+    if size > limit {
+        return Err(too_large(size, limit));
+    }
+    if line > options.max_message_bytes {
+        return Err(too_large(line, options.max_message_bytes));
+    }
+    let contents = match content {
+        Ok(text) => ResourceContents::text(text, uri),
         Err(bytes) => ResourceContents::blob(STANDARD.encode(bytes), uri),
     };
     Ok(contents.with_mime_type(mime))

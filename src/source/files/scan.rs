@@ -232,14 +232,15 @@ pub fn below(root: &Path, path: &Path) -> Option<RelPath> {
     (!path.is_empty()).then(|| path.to_owned())
 }
 
+/// How much of a file is read for its title: enough for a front matter, or an HTML head with scripts.
+pub const HEAD_BYTES: usize = 16 << 10;
+
 /// Reads a file's first bytes for its title and, where its name doesn't tell, its type. What can't be
 /// read has neither.
 pub fn head(root: &Path, path: &OsString) -> Head {
-    /// Enough for a front matter or an HTML head with its scripts.
-    const BYTES: u64 = 16 << 10;
     let by_name = mime::of_name(path);
     let wanted = by_name.is_none_or(|mime| matches!(mime, "text/markdown" | "text/html"));
-    let bytes = if wanted { super::open::head(root, path, BYTES).ok() } else { None };
+    let bytes = if wanted { super::open::head(root, path, HEAD_BYTES as u64).ok() } else { None };
     let mime = by_name.or_else(|| bytes.as_deref().map(mime::of_head));
     let title = mime.zip(bytes).and_then(|(mime, bytes)| super::title::title(mime, &bytes));
     Head { title, mime }

@@ -181,22 +181,26 @@ async fn what_is_not_served_does_not_exist() {
 async fn a_limit_is_an_error_that_names_it() {
     let root = folder(&[("a.md", "123456"), ("b.md", "\u{1}\u{1}\u{1}")]);
     put(root.path(), "c.bin", [0; 6]);
+    put(root.path(), "d.bin", [0; 5]);
     let options = FilesOptions {
         max_text_bytes: 5,
         max_blob_bytes: 5,
-        max_message_bytes: 12,
+        max_message_bytes: 7,
         ..Default::default()
     };
     let server = serve(root.path(), options);
     let client = Client::new(&server, Era::Legacy).await;
-    assert_eq!(client.uris().await.len(), 3);
-    for (uri, size, limit) in
-        [("hand-book:///a.md", 6, 5), ("hand-book:///b.md", 18, 12), ("hand-book:///c.bin", 6, 5)]
-    {
+    assert_eq!(client.uris().await.len(), 4);
+    for (uri, size, limit) in [
+        ("hand-book:///a.md", 6, 5),
+        ("hand-book:///b.md", 18, 7),
+        ("hand-book:///c.bin", 6, 5),
+        ("hand-book:///d.bin", 8, 7),
+    ] {
         let (code, message) = client.error(uri).await;
         assert_eq!(code, ErrorCode::INTERNAL_ERROR);
         assert!(
-            message.starts_with(&format!("{uri} has {size} bytes, and the limit is {limit}")),
+            message.starts_with(&format!("{uri} takes {size} bytes, and the limit is {limit}")),
             "{message}"
         );
     }
@@ -212,11 +216,18 @@ async fn an_unreadable_file_is_no_missing_one() {
     if fs::read(root.path().join("a.md")).is_ok() {
         return; // Root reads everything; there is nothing to see then.
     }
-    let (_server, client) = connect(root.path(), Era::Legacy).await;
+    let (_server, mut client) = connect(root.path(), Era::Legacy).await;
     assert_eq!(client.uris().await.len(), 2);
     let (code, message) = client.error("hand-book:///a.md").await;
     assert_eq!(code, ErrorCode::INTERNAL_ERROR);
     assert!(message.contains("Permission denied"), "{message}");
+    // Events are had nevertheless, and what becomes readable is served.
+    for path in ["a.md", "closed"] {
+        fs::set_permissions(root.path().join(path), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    client.expect(Push::ListChanged).await;
+    assert_eq!(client.text("hand-book:///a.md").await, "a");
+    assert_eq!(client.text("hand-book:///closed/c.md").await, "c");
 }
 
 #[tokio::test]

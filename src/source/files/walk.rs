@@ -49,12 +49,10 @@ fn leads_inside(entry: &DirEntry, root: &Path) -> bool {
 /// Failures that concern one file or folder alone: it vanished, isn't for us, or is a link in a circle.
 pub fn is_passing(error: &ignore::Error) -> bool {
     let Some(error) = error.io_error() else { return true };
-    let passing =
-        [Errno::NOENT, Errno::ACCESS, Errno::PERM, Errno::LOOP, Errno::NOTDIR, Errno::NAMETOOLONG];
-    error
-        .raw_os_error()
-        .is_some_and(|code| passing.iter().any(|errno| errno.raw_os_error() == code))
-        || error.kind() == io::ErrorKind::NotFound
+    // By kind, because the walker's errors don't keep the system's code.
+    [Errno::NOENT, Errno::ACCESS, Errno::LOOP, Errno::NOTDIR, Errno::NAMETOOLONG]
+        .into_iter()
+        .any(|passing| io::Error::from(passing).kind() == error.kind())
 }
 
 /// Whether this one file is served, by the same rules as in a scan, reading only the folders on the way.
@@ -144,6 +142,8 @@ mod tests {
         symlink("../out/secret.md", root.join("escape.md")).unwrap();
         symlink("../out", root.join("escape")).unwrap();
         symlink("nowhere", root.join("dangling.md")).unwrap();
+        symlink("self.md", root.join("self.md")).unwrap();
+        symlink("dir/b.md/x", root.join("through.md")).unwrap();
         let found = scan(&root, None, 100).unwrap();
         assert_eq!(names(&found), ["c.md", "dir/b.md", "link.md", "sub/b.md"]);
         assert!(found.links);

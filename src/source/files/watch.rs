@@ -169,8 +169,9 @@ fn look_at(hints: Hints, last: Option<&Snapshot>) -> (HashSet<PathBuf>, bool) {
         let whole = !hints.touched.is_empty() || !hints.moved.is_empty();
         return (hints.touched, whole);
     }
-    let whole = hints.moved.iter().any(|path| !hidden(path))
-        || hints.touched.iter().any(|path| is_ignore_file(path));
+    // A folder's permissions may have changed.
+    let decides = |path: &PathBuf| is_ignore_file(path) || last.folders.contains(path);
+    let whole = hints.moved.iter().any(|path| !hidden(path)) || hints.touched.iter().any(decides);
     (hints.touched.into_iter().filter(|path| known(path)).collect(), whole)
 }
 
@@ -272,8 +273,11 @@ impl Watches {
                     self.watched.insert(folder.clone());
                     added = true;
                 }
-                // It vanished since the scan; its own event is on the way.
-                Err(e) if !folder.exists() => tracing::debug!("{}: {e}", folder.display()),
+                // It vanished since the scan, or nobody may read it; a change of that is an event of
+                // the folder above.
+                Err(e) if is_denied(&e) || !folder.exists() => {
+                    tracing::debug!("{}: {e}", folder.display());
+                }
                 Err(e) => return Err(e),
             }
         }
@@ -281,12 +285,16 @@ impl Watches {
     }
 }
 
+fn is_denied(error: &notify::Error) -> bool {
+    matches!(&error.kind, notify::ErrorKind::Io(e) if e.kind() == std::io::ErrorKind::PermissionDenied)
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
 
     use notify::Event;
-    use notify::event::{CreateKind, DataChange, Flag, RemoveKind, RenameMode};
+    use notify::event::{CreateKind, DataChange, Flag, MetadataKind, RemoveKind, RenameMode};
 
     use super::super::scan::scan;
     use super::*;
@@ -300,6 +308,7 @@ mod tests {
     fn events_say_where_to_look() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a.md"), "").unwrap();
+        fs::create_dir(folder.path().join("folder")).unwrap();
         let last = scan(folder.path(), None, 9).unwrap();
         let write = EventKind::Modify(ModifyKind::Data(DataChange::Any));
         let create = EventKind::Create(CreateKind::File);
@@ -311,6 +320,7 @@ mod tests {
             (EventKind::Access(AccessKind::Close(AccessMode::Read)), "a.md", None),
             (write, "ignored.log", nothing),
             (write, ".gitignore", whole),
+            (EventKind::Modify(ModifyKind::Metadata(MetadataKind::Any)), "folder", whole),
             (write, "sub/.ignore", whole),
             (create, "b.md", whole),
             (create, ".a.md.swp", nothing),
