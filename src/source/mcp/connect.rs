@@ -26,7 +26,8 @@ use super::transport::http::{HttpClient, Reopening};
 use super::transport::pipe::{MessageLimits, Pipe};
 use crate::config::{self, Limits, ProtocolChoice, ServerConfig};
 use crate::model::Era;
-use crate::source::{SourceError, files};
+use crate::source::SourceError;
+use crate::source::files::{FilesOptions, FilesServer};
 
 /// What a connection needs to know beside the server's own config.
 #[derive(Clone, Debug, Default)]
@@ -167,12 +168,19 @@ async fn attempt(
     let mut wire = Wire::new();
     match &server.transport {
         config::Transport::Files { root } => {
-            let served = files::FilesServer::new(root.clone(), server.name.as_str());
+            let served = FilesServer::new(root.clone(), server.name.as_str(), FilesOptions::from(limits));
+            let served = served.map_err(|error| SourceError::CannotStart {
+                command: format!("serving {}", root.display()),
+                reason: error.to_string(),
+            })?;
             let (ours, theirs) = tokio::io::duplex(DUPLEX_BYTES);
             let (hints, closed) = (wire.hints.clone(), wire.closed.clone());
             wire.child = Some(tokio::spawn(async move {
-                files::serve(served, theirs).await;
-                hints.closed("the folder is no longer served");
+                let reason = match served.serve(theirs).await {
+                    Ok(()) => "the folder is no longer served".to_owned(),
+                    Err(error) => error.to_string(),
+                };
+                hints.closed(reason);
                 closed.cancel();
             }));
             let (reader, writer) = tokio::io::split(ours);
