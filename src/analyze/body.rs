@@ -41,8 +41,13 @@ impl Body<'_, '_> {
                     let dotted = before == Class::Link && self.begins_with_dot(from);
                     at = self.compound(from, dotted);
                 }
-                Class::Han | Class::Kana | Class::Hangul => {
-                    at = end_of_run(self.text, at, |c| c == class);
+                // Japanese words go on from one to the other.
+                Class::Han | Class::Kana => {
+                    at = end_of_run(self.text, at, |c| matches!(c, Class::Han | Class::Kana));
+                    self.pairs(from, at);
+                }
+                Class::Hangul => {
+                    at = end_of_run(self.text, at, |c| c == Class::Hangul);
                     self.pairs(from, at);
                 }
                 Class::Unspaced => {

@@ -62,6 +62,7 @@ impl Analyzer {
                     found.push((token.clone(), kind));
                 }
             });
+            drop_inflections(text, &mut found);
             let joined = if field == Field::Body { self.joined(text, &found) } else { Vec::new() };
             let mut seen = HashSet::new();
             for (token, kind) in found.into_iter().chain(joined) {
@@ -162,5 +163,17 @@ impl Analyzer {
         let mut term = None;
         self.tokens(Field::Body, word, &mut |token, _| term = Some(token.term.clone()));
         term
+    }
+}
+
+/// Drops the pairs of hiragana of a query that says more than these: most are particles and
+/// endings, which every text has, and the field `word` has those that are words.
+fn drop_inflections(text: &str, found: &mut Vec<(Token, Kind)>) {
+    let is_inflection = |(token, kind): &(Token, Kind)| {
+        let pair = text.get(token.from..token.to).unwrap_or_default();
+        *kind == Kind::Pair && pair.chars().all(|c| ('ぁ'..='ゖ').contains(&c))
+    };
+    if !found.iter().all(is_inflection) {
+        found.retain(|found| !is_inflection(found));
     }
 }
