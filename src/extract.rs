@@ -183,10 +183,7 @@ fn binary_type(bytes: &[u8]) -> Option<&'static str> {
         !matches!(found.matcher_type(), infer::MatcherType::Text)
             && found.mime_type() != "application/x-x509-ca-cert"
     })?;
-    let unmistakable = matches!(
-        found.mime_type(),
-        "application/pdf" | "application/rtf" | "application/postscript"
-    );
+    let unmistakable = matches!(found.mime_type(), "application/pdf" | "application/rtf");
     let is_text = match std::str::from_utf8(head) {
         Ok(_) => true,
         Err(error) => error.error_len().is_none(),

@@ -85,20 +85,28 @@ fn find(bytes: &[u8], from: usize, byte: u8) -> Option<usize> {
     bytes.get(from..)?.iter().position(|b| *b == byte).map(|at| from + at)
 }
 
-/// The last resort: everything between tags.
+/// The last resort: everything between tags, but for scripts and styles that end.
 fn strip(html: &str) -> Html {
     let mut text = String::new();
-    for (n, piece) in html.split('<').enumerate() {
-        let visible = match piece.split_once('>') {
-            Some((_, after)) if n > 0 => after,
-            _ if n > 0 => "",
-            _ => piece,
-        };
+    let mut rest = html;
+    let mut has_end = true;
+    while !rest.is_empty() {
+        let (visible, tag) = rest.split_once('<').unwrap_or((rest, ""));
         for word in visible.split_whitespace() {
             if !text.is_empty() {
                 text.push(' ');
             }
             text.push_str(word);
+        }
+        rest = tag.split_once('>').map_or("", |(_, after)| after);
+        for raw in ["script", "style"] {
+            let is_raw = tag.get(..raw.len()).is_some_and(|name| name.eq_ignore_ascii_case(raw));
+            if is_raw && has_end {
+                match rest.split_once("</") {
+                    Some((_, after)) => rest = after.split_once('>').map_or("", |(_, after)| after),
+                    None => has_end = false,
+                }
+            }
         }
     }
     Html { text, stripped: true, ..Html::default() }

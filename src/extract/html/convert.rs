@@ -137,12 +137,11 @@ impl Writer {
     /// What an element's start does, and what its end will do.
     fn role(&mut self, tag: &Tag, name: &str) -> Role {
         match name {
-            "script" | "style" | "template" | "noscript" | "iframe" | "noembed" | "noframes"
-            | "object" => {
+            "script" | "style" | "template" | "iframe" | "noembed" | "noframes" => {
                 self.skipped += 1;
                 Role::Skipped
             }
-            "nav" if self.skip_navigation => {
+            "nav" | "noscript" if self.skip_navigation => {
                 self.skipped += 1;
                 Role::Skipped
             }
@@ -344,6 +343,9 @@ impl Writer {
     fn end_heading(&mut self, level: u8, at: usize) {
         self.in_heading = false;
         let mark = usize::from(level) + 1;
+        // Generated pages put a link to the heading at its end.
+        let end = self.out.text.trim_end_matches(['¶', '🔗', ' ']).len().max(at + mark);
+        self.out.text.truncate(end);
         let title = title_line(&self.out.text[at + mark..]);
         if title.is_empty() {
             self.out.text.truncate(at);
@@ -405,6 +407,8 @@ impl Writer {
         } else if self.in_heading {
             self.out.space = true;
         } else {
+            // Items stand close together, whether or not their text is in paragraphs.
+            let lines = if self.lists.is_empty() { lines } else { 1 };
             self.out.lines = self.out.lines.max(lines);
         }
     }
@@ -559,6 +563,9 @@ fn is_line(name: &str) -> bool {
             | "optgroup"
             | "select"
             | "textarea"
+            | "text"
+            | "title"
+            | "desc"
             | "tbody"
             | "thead"
             | "tfoot"
