@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::*;
 
+mod any;
+mod dialects;
 mod own;
 
 /// A folder with config files.
