@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::model::ServerName;
 
 mod dialect;
+mod diff;
 mod draft;
 mod error;
 mod expand;
@@ -18,12 +19,15 @@ mod read;
 mod secret;
 mod tree;
 mod validate;
+mod watch;
 
 pub use dialect::{Dialect, LEGACY_SSE_HINT, LEGACY_SSE_MESSAGE};
+pub use diff::{ConfigDiff, diff};
 pub use error::{ConfigError, ConfigErrors};
 pub use load::sha256_hex;
 pub use mask::Masker;
 pub use secret::Secret;
+pub use watch::ConfigWatch;
 
 /// A configuration that was read, merged from all its files, and checked.
 #[derive(Clone, Debug, Default, PartialEq)]
