@@ -16,10 +16,12 @@ mod load;
 pub mod mask;
 mod own;
 mod read;
+pub mod report;
 mod secret;
 mod tree;
 mod validate;
 mod watch;
+mod write;
 
 pub use dialect::{Dialect, LEGACY_SSE_HINT, LEGACY_SSE_MESSAGE};
 pub use diff::{ConfigDiff, diff};

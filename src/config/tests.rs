@@ -8,6 +8,7 @@ use super::*;
 mod any;
 mod dialects;
 mod own;
+mod report;
 
 /// A folder with config files.
 struct Folder(tempfile::TempDir);

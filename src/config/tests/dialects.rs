@@ -2,7 +2,7 @@ use super::*;
 
 /// A file of each dialect with the same seven kinds of server: set and unset variables, an unknown
 /// key, a switched-off server where the client knows such, a remote one, one with env and folder.
-const FILES: [(&str, Dialect, &str); 8] = [
+pub(super) const FILES: [(&str, Dialect, &str); 8] = [
     (
         "p/.mcp.json",
         Dialect::ClaudeCode,

@@ -1,6 +1,6 @@
 use super::*;
 
-const EXAMPLE: &str = r#"
+pub(super) const EXAMPLE: &str = r#"
 [sync]
 schedule = "0 */15 * * * *"
 timezone = "Asia/Shanghai"
