@@ -72,6 +72,18 @@ pub(super) fn resolve(draft: &Draft, around: &Surroundings<'_>) -> Resolved {
             draft.origin, draft.name
         ));
     }
+    if let Transport::Files { root } = &transport
+        && work.missing.is_none()
+        && draft.disabled.is_none()
+        && !root.is_dir()
+    {
+        warnings.push(format!(
+            "{}: the folder of the server {} isn't there: {}",
+            draft.origin,
+            draft.name,
+            root.display()
+        ));
+    }
     let readiness = match (&draft.disabled, &draft.refused, work.missing) {
         (Some(reason), _, _) => Readiness::Disabled { reason: reason.clone() },
         (_, Some(missing), _) => needs_config(missing.clone()),

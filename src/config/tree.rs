@@ -72,9 +72,9 @@ impl Node {
         self.entry(key).map(|entry| &entry.value)
     }
 
-    /// The entry of a key of a table.
+    /// The entry of a key of a table. Of two, which only JSON can have, the later one counts there.
     pub(super) fn entry(&self, key: &str) -> Option<&Entry> {
-        self.as_table()?.iter().find(|entry| entry.key == key)
+        self.as_table()?.iter().rev().find(|entry| entry.key == key)
     }
 
     /// What kind of value it is, for "expected …, found …".
@@ -312,13 +312,12 @@ fn parse_json(path: &Path, text: &str) -> Result<Node, ConfigError> {
             error(cause.range().start, format!("isn't valid JSON: {}", cause.kind()))
         })?;
     match parsed.value {
-        Some(value) => json_node(&value).map_err(|(at, message)| error(at, message)),
+        Some(value) => Ok(json_node(&value)),
         None => Err(error(0, "is empty".into())),
     }
 }
 
-/// A repeated key is an error: of two servers under one name, one would silently be lost.
-fn json_node(node: &ast::Value<'_>) -> Result<Node, (usize, String)> {
+fn json_node(node: &ast::Value<'_>) -> Node {
     let (range, value) = match node {
         ast::Value::NullKeyword(null) => (null.range, Value::Null),
         ast::Value::BooleanLit(literal) => (literal.range, Value::Bool(literal.value)),
@@ -334,28 +333,22 @@ fn json_node(node: &ast::Value<'_>) -> Result<Node, (usize, String)> {
             (literal.range, value)
         }
         ast::Value::Array(array) => {
-            let items = array.elements.iter().map(json_node).collect::<Result<_, _>>()?;
-            (array.range, Value::List(items))
+            (array.range, Value::List(array.elements.iter().map(json_node).collect()))
         }
         ast::Value::Object(object) => {
-            let mut seen = std::collections::HashSet::new();
-            let mut entries = Vec::with_capacity(object.properties.len());
-            for property in &object.properties {
+            let entry = |property: &ast::ObjectProp<'_>| {
                 let (key, key_at) = match &property.name {
                     ast::ObjectPropName::String(name) => (name.value.as_ref(), name.range),
                     ast::ObjectPropName::Word(name) => (name.value, name.range),
                 };
-                if !seen.insert(key) {
-                    return Err((key_at.start, format!("has the key {key:?} twice in one object")));
-                }
-                entries.push(Entry {
+                Entry {
                     key: key.to_owned(),
                     key_at: key_at.start..key_at.end,
-                    value: json_node(&property.value)?,
-                });
-            }
-            (object.range, Value::Table(entries))
+                    value: json_node(&property.value),
+                }
+            };
+            (object.range, Value::Table(object.properties.iter().map(entry).collect()))
         }
     };
-    Ok(Node { value, at: range.start..range.end })
+    Node { value, at: range.start..range.end }
 }

@@ -160,6 +160,11 @@ pub(super) fn server_url(text: &str) -> Result<(String, Option<PathBuf>), Missin
         return Ok((format!("http://localhost{slash}{path}"), Some(socket.into())));
     }
     match url::Url::parse(text) {
+        Ok(url) if is_metadata_address(&url) => Err(Missing {
+            message: "its URL is link-local or a cloud's metadata service, which is never asked"
+                .into(),
+            hint: "give the server an ordinary address".into(),
+        }),
         Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => {
             Ok((text.trim().to_owned(), None))
         }
@@ -167,6 +172,23 @@ pub(super) fn server_url(text: &str) -> Result<(String, Option<PathBuf>), Missin
             Err(missing(&format!("its URL has the scheme {:?}, which isn't HTTP", url.scheme())))
         }
         Err(why) => Err(missing(&format!("its URL isn't one: {why}"))),
+    }
+}
+
+/// Whether a URL names an address that only the machine's own network or its cloud answers.
+fn is_metadata_address(url: &url::Url) -> bool {
+    match url.host() {
+        Some(url::Host::Domain(name)) => name == "metadata.google.internal",
+        Some(url::Host::Ipv4(address)) => {
+            address.is_link_local() || address.octets() == [100, 100, 100, 200]
+        }
+        Some(url::Host::Ipv6(address)) => {
+            let mapped = address.to_ipv4_mapped().is_some_and(|address| address.is_link_local());
+            mapped
+                || address.is_unicast_link_local()
+                || address.segments() == [0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254]
+        }
+        None => false,
     }
 }
 

@@ -55,7 +55,7 @@ token = "${BOT_TOKEN}"
 
 #[test]
 fn the_whole_schema() {
-    let folder = Folder::with(&[("conf/config.toml", EXAMPLE)]);
+    let folder = Folder::with(&[("conf/config.toml", EXAMPLE), ("data/handbook/a.md", "")]);
     let env = [("DOCS_TOKEN", "docs-secret"), ("WIKI_TOKEN", "wiki-secret"), ("BOT_TOKEN", "abc")];
     let config = folder.load(&["conf/config.toml"], &env).unwrap();
     let conf = folder.path("conf");
@@ -413,6 +413,25 @@ fn a_non_loopback_address_with_a_token() {
 }
 
 #[test]
+fn urls_that_are_never_asked() {
+    for (url, wanted) in [
+        ("http://169.254.169.254/mcp", false),
+        ("http://[fe80::1]/mcp", false),
+        ("http://[::ffff:169.254.1.1]/mcp", false),
+        ("http://metadata.google.internal/", false),
+        ("http://100.100.100.200/", false),
+        ("http://10.0.0.1/mcp", true),
+        ("https://wiki.example/mcp", true),
+    ] {
+        assert_eq!(own(&format!("[servers.a]\nurl = \"{url}\""), &[]).is_ok(), wanted, "{url}");
+        // The same from a variable, which is known only later.
+        let config = own("[servers.a]\nurl = \"${URL}\"", &[("URL", url)]).unwrap();
+        assert_eq!(state(server(&config, "a")) == "ready", wanted, "{url}");
+        assert!(!format!("{config:?}").contains("/mcp"), "a URL's path may be a secret");
+    }
+}
+
+#[test]
 fn warnings() {
     use std::os::unix::fs::PermissionsExt;
     let text = r#"
@@ -426,6 +445,8 @@ headers = { Authorization = "Bearer ${B}" }
 [servers.c]
 url = "http://127.0.0.1:1/mcp"
 headers = { Authorization = "Bearer literal" }
+[servers.d]
+files = "nowhere"
 "#;
     let folder = Folder::with(&[("config.toml", text)]);
     let env = [("B", "bbbb")];
@@ -437,7 +458,10 @@ headers = { Authorization = "Bearer literal" }
         let prefix = format!("{}/", folder.0.path().display());
         config.warnings.iter().map(|warning| warning.replace(&prefix, "")).collect()
     };
-    assert_eq!(warnings(0o600), [plain_http]);
+    let closed = warnings(0o600);
+    assert_eq!(closed[0], plain_http);
+    assert!(closed[1].starts_with("config.toml:12: the folder of the server d isn't there: "));
+    assert_eq!(closed.len(), 2, "{closed:?}");
     let open = warnings(0o644);
     assert!(
         open[0].starts_with(
