@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::expand::{Missing, Surroundings, Text, home_relative};
+use super::expand::{Missing, Surroundings, Text, home_relative, read_small};
 use super::secret::Secret;
 use super::{Follow, Readiness, ServerConfig, Transport, itself, mask, validate};
 use crate::model::ServerName;
@@ -270,7 +270,7 @@ impl Work<'_> {
         }
         let path = self.path(file.expose());
         self.around.read.borrow_mut().push(path.clone());
-        match std::fs::read_to_string(&path) {
+        match read_small(&path) {
             Ok(text) => {
                 let variables: BTreeMap<_, _> =
                     variables_of(&text).map(|(name, value)| (name, Secret::new(value))).collect();
@@ -279,7 +279,7 @@ impl Work<'_> {
             }
             Err(error) => {
                 self.missing.get_or_insert(Missing {
-                    message: format!("the env file {} can't be read: {error}", path.display()),
+                    message: format!("the env file {} {error}", path.display()),
                     hint: "create it, or take envFile out".into(),
                 });
                 BTreeMap::new()

@@ -301,7 +301,13 @@ fn templates(reader: &mut Reader<'_>, entry: &Entry) -> Option<Vec<TemplateConfi
         let mut template = TemplateConfig::default();
         for key in keys {
             match key.key.as_str() {
-                "uri" => template.uri = reader.string(key).unwrap_or_default(),
+                "uri" => {
+                    let filled = |uri: &str| match uri {
+                        "" => Err("a template's URI can't be empty".into()),
+                        _ => Ok(()),
+                    };
+                    template.uri = reader.string_that(key, filled).unwrap_or_default();
+                }
                 "values" => {
                     for variable in reader.table(key) {
                         if let Some(values) = reader.strings(variable) {
@@ -312,8 +318,14 @@ fn templates(reader: &mut Reader<'_>, entry: &Entry) -> Option<Vec<TemplateConfi
                 _ => reader.unknown(key, "in a template", &TEMPLATE),
             }
         }
-        if template.uri.is_empty() {
-            reader.error(item.at.start, "a template needs its `uri`", None);
+        match item.entry("uri") {
+            None => reader.error(item.at.start, "a template needs its `uri`", None),
+            Some(_) if template.uri.is_empty() => {}
+            Some(uri) => {
+                if let Err(why) = validate::template(&template.uri, template.values.keys()) {
+                    reader.error(uri.value.at.start, format!("`uri`: {why}"), None);
+                }
+            }
         }
         templates.push(template);
     }

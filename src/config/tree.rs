@@ -1,6 +1,7 @@
 //! A config file as a tree of values that know where they stand, whether it is TOML or JSON with
 //! comments. What the keys mean is decided elsewhere.
 
+use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -110,6 +111,13 @@ impl Node {
     }
 }
 
+/// Reads a file, which may be a pipe, up to one byte more than it may have.
+pub(super) fn read_at_most(path: &Path, bytes: usize) -> std::io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    std::fs::File::open(path)?.take(bytes as u64 + 1).read_to_end(&mut content)?;
+    Ok(content)
+}
+
 /// How a file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Syntax {
@@ -140,7 +148,7 @@ impl Source {
         };
         let path = std::path::absolute(path)
             .map_err(|cause| error(format!("isn't a usable path: {cause}"), ""))?;
-        let bytes = std::fs::read(&path).map_err(|cause| {
+        let bytes = read_at_most(&path, MAX_FILE_BYTES).map_err(|cause| {
             let hint = match cause.kind() {
                 std::io::ErrorKind::NotFound => "check the path given with --config",
                 std::io::ErrorKind::PermissionDenied => "let the daemon's user read it",

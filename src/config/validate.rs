@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use chrono::{TimeZone, Utc};
-use globset::GlobBuilder;
+use iri_string::template::UriTemplateStr;
 
 use super::expand::Missing;
 
@@ -46,16 +46,28 @@ pub(super) fn timezone(name: &str) -> Result<(), String> {
     })
 }
 
-/// A glob over a whole URI; `*` doesn't cross `/`, `**` does.
+/// A glob over a whole URI.
 pub(super) fn glob(pattern: &str) -> Result<(), String> {
-    if pattern.is_empty() {
-        return Err("an empty pattern matches nothing; \"**\" matches everything".into());
+    super::glob::glob(pattern).map(|_| ())
+}
+
+/// A URI template (RFC 6570), and the variables that values are given for.
+pub(super) fn template<'v>(
+    uri: &str,
+    mut values: impl Iterator<Item = &'v String>,
+) -> Result<(), String> {
+    let template = UriTemplateStr::new(uri)
+        .map_err(|why| format!("{uri:?} isn't a URI template (RFC 6570): {why}"))?;
+    let known: Vec<&str> = template.variables().map(|name| name.as_str()).collect();
+    if known.is_empty() {
+        return Err(format!("{uri:?} has no variable, so it's no template"));
     }
-    GlobBuilder::new(pattern)
-        .literal_separator(true)
-        .build()
-        .map(|_| ())
-        .map_err(|why| format!("{pattern:?} isn't a glob: {}", why.kind()))
+    match values.find(|name| !known.contains(&name.as_str())) {
+        Some(other) => {
+            Err(format!("{uri:?} has no variable {other:?}, but values are given for it"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// `type/subtype`, with `*` for either, or a part of the subtype such as `application/*+json`.

@@ -276,6 +276,26 @@ fn every_error_with_its_place() {
             "[servers.a]\n[[servers.a.templates]]\nvalues = {}",
             "config.toml:2:1: a template needs its `uri`",
         ),
+        (
+            "[servers.a]\n[[servers.a.templates]]\nuri = \"a://{b\"",
+            "config.toml:3:7: `uri`: \"a://{b\" isn't a URI template (RFC 6570): invalid URI template: expression not closed (at 4-th byte)",
+        ),
+        (
+            "[servers.a]\n[[servers.a.templates]]\nuri = \"a://{b}\"\nvalues = { c = [] }",
+            "config.toml:3:7: `uri`: \"a://{b}\" has no variable \"c\", but values are given for it",
+        ),
+        (
+            "[servers.a]\n[[servers.a.templates]]\nuri = \"a://b\"",
+            "config.toml:3:7: `uri`: \"a://b\" has no variable, so it's no template",
+        ),
+        (
+            "[servers.a]\n[[servers.a.templates]]\nuri = \"\"",
+            "config.toml:3:7: `uri`: a template's URI can't be empty",
+        ),
+        (
+            "[servers.a]\ncommand = \"x\"\nexclude = [\"**.md\"]",
+            "config.toml:3:12: `exclude`: \"**.md\" has a `**` that doesn't stand alone between slashes",
+        ),
         ("servers = 3", "config.toml:1:11: `servers` must be a table, not a whole number"),
         ("[servers\n", "config.toml:1:9: isn't valid TOML: unclosed table, expected `]`"),
         ("a = 1\na = 2", "config.toml:2:1: isn't valid TOML: duplicate key"),
