@@ -128,11 +128,11 @@ impl Work<'_> {
     fn transport(&mut self, kind: &Kind) -> Transport {
         match kind {
             Kind::Files { root } => {
-                let root = self.text(root, "files");
+                let root = self.filled(root, "files");
                 Transport::Files { root: self.path(shown_or_text(&root)) }
             }
             Kind::Stdio { command, args, env, env_file, inherit_env, cwd } => {
-                let command = self.text(command, "command");
+                let command = self.filled(command, "command");
                 let args = args.iter().map(|arg| self.arg(arg)).collect();
                 let mut variables = match env_file {
                     Some(file) => self.env_file(file),
@@ -180,7 +180,7 @@ impl Work<'_> {
                     })
                     .collect();
                 let written = shown_or_text(&url);
-                let (url, unix_socket) = if url.expose().is_empty() && !written.is_empty() {
+                let (url, unix_socket) = if url.is_unexpanded() {
                     (written.to_owned(), None)
                 } else {
                     match validate::server_url(url.expose()) {
@@ -215,6 +215,15 @@ impl Work<'_> {
                 Secret::unexpanded(text.written())
             }
         }
+    }
+
+    /// Expands a text that can't do its work when it is empty.
+    fn filled(&mut self, text: &Text, place: &str) -> Secret {
+        let value = self.text(text, place);
+        if value.expose().is_empty() {
+            self.check(Err(format!("`{place}` is empty")));
+        }
+        value
     }
 
     /// Expands a variable or header; a literal in a secret's place is a secret as well.
@@ -288,9 +297,9 @@ impl Work<'_> {
     }
 }
 
-/// The text, or where there is none, what is written: for fields that aren't secrets.
+/// The text, or where it couldn't be expanded, what is written: for fields that aren't secrets.
 fn shown_or_text(secret: &Secret) -> &str {
-    if secret.expose().is_empty() { secret.masked() } else { secret.expose() }
+    if secret.is_unexpanded() { secret.masked() } else { secret.expose() }
 }
 
 /// A path without `.` and `..` where that is plain from the path alone.

@@ -185,7 +185,7 @@ fn server(reader: &mut Reader<'_>, entry: &Entry, own: &mut Own) {
                 for pair in reader.table(key) {
                     if let Some(value) = reader.string(pair) {
                         let value = text(value);
-                        if key.key == "headers" && value.is_literal() {
+                        if key.key == "headers" {
                             check_header(reader, pair, &value);
                         }
                         named.push((pair.key.clone(), value));
@@ -252,7 +252,9 @@ fn server(reader: &mut Reader<'_>, entry: &Entry, own: &mut Own) {
 }
 
 fn check_header(reader: &mut Reader<'_>, pair: &Entry, value: &Text) {
-    if let Err(why) = validate::header(&pair.key, &value.written()) {
+    // What a reference stands for is known only later.
+    let value = if value.is_literal() { value.written() } else { String::new() };
+    if let Err(why) = validate::header(&pair.key, &value) {
         reader.error(pair.key_at.start, why, None);
     }
 }

@@ -77,7 +77,7 @@ impl Fields<'_> {
             env: self.pairs("env")?,
             env_file: self.text("envFile")?,
             inherit_env: self.env_vars()?,
-            cwd: cwd.filter(|cwd| *cwd != Text::default()),
+            cwd,
         })
     }
 
@@ -88,6 +88,7 @@ impl Fields<'_> {
     fn text(&self, key: &str) -> Result<Option<Text>, String> {
         match self.node.get(key).map(|node| (&node.value, node)) {
             None | Some((Value::Null, _)) => Ok(None),
+            Some((Value::String(text), _)) if text.is_empty() => Ok(None),
             Some((Value::String(text), _)) => Ok(Some(self.parse(text))),
             Some((_, node)) => Err(format!("`{key}` must be a string, not {}", node.kind())),
         }

@@ -392,6 +392,21 @@ fn references() {
 }
 
 #[test]
+fn a_variable_that_leaves_nothing() {
+    for (toml, wanted) in [
+        ("files = \"${EMPTY}\"", "needs_config: `files` is empty; correct it in its file"),
+        ("command = \"${EMPTY}\"", "needs_config: `command` is empty; correct it in its file"),
+        (
+            "url = \"${EMPTY}\"",
+            "needs_config: its URL isn't one: relative URL without a base; take http://…, https://… or unix:///path/to/socket#/path",
+        ),
+    ] {
+        let config = own(&format!("[servers.a]\n{toml}"), &[("EMPTY", "")]).unwrap();
+        assert_eq!(state(server(&config, "a")), wanted);
+    }
+}
+
+#[test]
 fn unix_sockets_and_own_addresses() {
     let text = r#"
 [http]
