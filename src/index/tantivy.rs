@@ -1,8 +1,9 @@
 //! The index in tantivy, and the only place that knows it.
 //!
 //! * `schema`: how a resource lies in the index; `manifest`: its manifest as bytes.
-//! * `view`: one commit as readers see it; `query`: words → tantivy's query; `collect`: the best
-//!   resources of a query; `search`: all of it together.
+//! * `view`: one commit as readers see it.
+//! * `query`: what was asked → tantivy's query; `words`: what its words mean for relevance and
+//!   highlights; `collect`: the best resources of a query; `search`: all of it together.
 //! * `analyzer`: our analyzers as tantivy's tokenizers.
 //!
 //! **Durability.** Tantivy syncs the folder before it renames `meta.json`, not after, so a commit
@@ -19,6 +20,7 @@ mod search;
 #[cfg(test)]
 mod tests;
 mod view;
+mod words;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
