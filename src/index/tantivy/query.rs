@@ -1,0 +1,285 @@
+//! A parsed query → what tantivy runs.
+//!
+//! Any of a query's words may match: each of its terms is a clause of one large disjunction, which is
+//! the only shape in which tantivy skips whole blocks of documents that can't score well enough.
+
+use std::collections::HashMap;
+
+use ::tantivy::query::{
+    AllQuery, BooleanQuery, BoostQuery, FuzzyTermQuery, Occur, PhraseQuery, Query, TermQuery,
+};
+use ::tantivy::schema::{Field, IndexRecordOption, Term};
+
+use super::analyzer::Pool;
+use super::collect::Visible;
+use super::schema::Fields;
+use super::view::{View, alive, read_error};
+use super::words::{Meaning, Words};
+use crate::analyze::{self, QueryTerm};
+use crate::index::IndexError;
+use crate::search::query::Query as UserQuery;
+
+/// Distinct terms that are searched; a long text in a script without spaces has many.
+const MAX_TERMS: usize = 384;
+/// Words that a misspelling may stand for.
+const MAX_EXPANSIONS: usize = 8;
+/// What a word found by a near spelling counts, beside one found as it was typed.
+const FUZZY_BOOST: f32 = 0.6;
+/// What a whole word counts, beside its stem.
+const WORD_BOOST: f32 = 0.5;
+
+/// What a term counts in each field of the body's analyzer. Fields of names are short, so BM25 rates
+/// them high by itself; they point the way, and mustn't drown what the passage says.
+fn boosts(fields: &Fields) -> [(Field, f32); 5] {
+    [
+        (fields.body, 1.0),
+        (fields.title, 0.5),
+        (fields.heading, 0.4),
+        (fields.uri, 0.2),
+        (fields.description, 0.5),
+    ]
+}
+
+/// A query, ready to run on one view.
+pub struct Compiled {
+    pub query: Box<dyn Query>,
+    /// A resource with a document that matches one of these is left out.
+    pub excluded: Vec<Box<dyn Query>>,
+    pub words: Words,
+}
+
+/// Compiles a query for one view; `visible` tells which words occur at all for this caller.
+///
+/// # Errors
+/// [`IndexError::Read`] when the index can't be read.
+pub fn compile(
+    view: &View,
+    pool: &Pool,
+    visible: &[Visible<'_>],
+    query: &UserQuery,
+) -> Result<Compiled, IndexError> {
+    let compiler = Compiler { view, pool, visible, fields: &view.fields };
+    compiler.compile(query)
+}
+
+type Clauses = Vec<(Occur, Box<dyn Query>)>;
+
+struct Compiler<'a> {
+    view: &'a View,
+    pool: &'a Pool,
+    visible: &'a [Visible<'a>],
+    fields: &'a Fields,
+}
+
+impl Compiler<'_> {
+    fn compile(&self, query: &UserQuery) -> Result<Compiled, IndexError> {
+        let phrases = query.phrases.iter().filter_map(|phrase| self.phrase(phrase));
+        let mut clauses: Clauses = phrases.map(|phrase| (Occur::Must, phrase)).collect();
+        let excluded = query.excluded.iter().filter_map(|text| self.phrase(text)).collect();
+
+        // The words of phrases count as words too: for scores, relevance and highlights.
+        let mut text = query.text.clone();
+        for phrase in &query.phrases {
+            text.push('\n');
+            text.push_str(phrase);
+        }
+        let words = self.words(&text, &mut clauses)?;
+        if text.is_empty() && query.narrows() {
+            // Only filters or exclusions: everything that they leave.
+            clauses.push((Occur::Must, Box::new(AllQuery)));
+        }
+        Ok(Compiled { query: Box::new(BooleanQuery::new(clauses)), excluded, words })
+    }
+
+    /// Adds a clause for each term of a text, and says what the terms mean.
+    fn words(&self, text: &str, clauses: &mut Clauses) -> Result<Words, IndexError> {
+        let mut terms = self.pool.with(|analyzer| analyzer.query(text));
+        terms.truncate(MAX_TERMS);
+        let mut words = Words::new(&terms);
+        let mut frequencies = vec![None::<u64>; words.words.len()];
+        for term in &terms {
+            let frequency = match term.field {
+                analyze::Field::Word => {
+                    let term = Term::from_field_text(self.fields.word, &term.term);
+                    clauses.push((Occur::Should, boosted(term, WORD_BOOST)));
+                    continue;
+                }
+                analyze::Field::Body if term.prefix => {
+                    clauses.extend(self.beginning(&term.term).map(|query| (Occur::Should, query)));
+                    continue;
+                }
+                analyze::Field::Body => {
+                    clauses.extend(self.any_field(&term.term, 1.0));
+                    self.frequency(&term.term)?
+                }
+            };
+            for meaning in words.meanings(&(term.from..term.to), 1.0) {
+                let known = &mut frequencies[meaning.word];
+                if frequency > 0 && !meaning.part.is_empty() {
+                    // Of its parts the rarest says most about how rare the whole is.
+                    *known = Some(known.map_or(frequency, |old| old.min(frequency)));
+                }
+            }
+        }
+        // A word of which nothing occurs may be misspelt, or be two words written as one.
+        for term in terms.iter().filter(|term| term.field == analyze::Field::Body) {
+            let meanings = words.meanings(&(term.from..term.to), 1.0);
+            let is_unknown = meanings.iter().all(|meaning| frequencies[meaning.word].is_none());
+            if is_unknown {
+                self.splits(term, &meanings, &mut words, clauses)?;
+                if term.fuzzy {
+                    self.near(term, &meanings, &mut words, clauses)?;
+                }
+            }
+        }
+        let documents = self.view.searcher.num_docs();
+        for (word, frequency) in words.words.iter_mut().zip(frequencies) {
+            word.weight = idf(documents, frequency.unwrap_or_default());
+        }
+        Ok(words)
+    }
+
+    /// Adds the ways in which a word reads as two, for which there are documents.
+    fn splits(
+        &self,
+        term: &QueryTerm,
+        meanings: &[Meaning],
+        words: &mut Words,
+        clauses: &mut Clauses,
+    ) -> Result<(), IndexError> {
+        for [left, right] in &term.splits {
+            if self.frequency(left)? == 0 || self.frequency(right)? == 0 {
+                continue;
+            }
+            let pair = [left, right].map(|half| Term::from_field_text(self.fields.body, half));
+            clauses.push((Occur::Should, Box::new(PhraseQuery::new(pair.to_vec()))));
+            for half in [left, right] {
+                learn(words, half, meanings, FUZZY_BOOST);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the words that a misspelt one may have been meant to be.
+    fn near(
+        &self,
+        term: &QueryTerm,
+        meanings: &[Meaning],
+        words: &mut Words,
+        clauses: &mut Clauses,
+    ) -> Result<(), IndexError> {
+        for near in self.near_terms(&term.term)? {
+            clauses.extend(self.any_field(&near, FUZZY_BOOST));
+            learn(words, &near, meanings, FUZZY_BOOST);
+        }
+        Ok(())
+    }
+
+    /// A term in each of the fields that the body's analyzer made.
+    fn any_field(&self, term: &str, boost: f32) -> impl Iterator<Item = (Occur, Box<dyn Query>)> {
+        boosts(self.fields).into_iter().map(move |(field, of_field)| {
+            (Occur::Should, boosted(Term::from_field_text(field, term), boost * of_field))
+        })
+    }
+
+    /// All terms that begin so, in the fields in which people look for a single character.
+    fn beginning(&self, term: &str) -> impl Iterator<Item = Box<dyn Query>> {
+        [self.fields.body, self.fields.title].into_iter().map(move |field| -> Box<dyn Query> {
+            Box::new(FuzzyTermQuery::new_prefix(Term::from_field_text(field, term), 0, true))
+        })
+    }
+
+    /// A text as it stands, in any of the fields; `None` for one without words.
+    fn phrase(&self, text: &str) -> Option<Box<dyn Query>> {
+        let terms = self.pool.with(|analyzer| analyzer.phrase(text));
+        let queries: Vec<Box<dyn Query>> = match terms.as_slice() {
+            [] => return None,
+            [alone] if alone.prefix => self.beginning(&alone.term).collect(),
+            [alone] => self.any_field(&alone.term, 1.0).map(|(_, query)| query).collect(),
+            _ => {
+                let in_field = |(field, boost)| -> Box<dyn Query> {
+                    let terms = terms
+                        .iter()
+                        .map(|term| (term.position, Term::from_field_text(field, &term.term)));
+                    let phrase = PhraseQuery::new_with_offset(terms.collect());
+                    Box::new(BoostQuery::new(Box::new(phrase), boost))
+                };
+                boosts(self.fields).into_iter().map(in_field).collect()
+            }
+        };
+        Some(Box::new(BooleanQuery::union(queries)))
+    }
+
+    /// In how many documents a term occurs, in the field where that is most; 0 when in none that the
+    /// caller sees.
+    fn frequency(&self, term: &str) -> Result<u64, IndexError> {
+        let mut most = 0;
+        let mut is_seen = false;
+        for (field, _) in boosts(self.fields) {
+            let term = Term::from_field_text(field, term);
+            let mut frequency = 0;
+            for ((_, reader, _), visible) in self.view.segments().zip(self.visible) {
+                let index = reader.inverted_index(field).map_err(read_error)?;
+                let Some(info) = index.get_term_info(&term).map_err(read_error)? else { continue };
+                frequency += u64::from(info.doc_freq);
+                if !is_seen {
+                    let docs = index.read_postings_from_terminfo(&info, IndexRecordOption::Basic);
+                    let mut docs = alive(reader, docs.map_err(read_error)?);
+                    is_seen = docs.any(|doc| visible.allows(doc));
+                }
+            }
+            most = most.max(frequency);
+        }
+        Ok(if is_seen { most } else { 0 })
+    }
+
+    /// Terms of body and title that begin within one edit of a word, the likeliest first.
+    fn near_terms(&self, word: &str) -> Result<Vec<String>, IndexError> {
+        let mut near: HashMap<String, u64> = HashMap::new();
+        for field in [self.fields.body, self.fields.title] {
+            let fuzzy = FuzzyTermQuery::new_prefix(Term::from_field_text(field, word), 1, true);
+            for (_, reader, _) in self.view.segments() {
+                let index = reader.inverted_index(field).map_err(read_error)?;
+                let automaton = fuzzy.automaton().map_err(read_error)?;
+                let terms = index.terms().search(automaton).into_stream();
+                let mut terms = terms.map_err(read_error)?;
+                while let Some((term, info)) = terms.next() {
+                    if let Ok(term) = std::str::from_utf8(term) {
+                        *near.entry(term.to_owned()).or_default() += u64::from(info.doc_freq);
+                    }
+                }
+            }
+        }
+        // Of near spellings the one of about this length, then the commonest, is the likeliest.
+        let length = word.chars().count();
+        let mut near: Vec<(String, u64)> = near.into_iter().collect();
+        near.sort_by_cached_key(|(term, frequency)| {
+            (term.chars().count().abs_diff(length), u64::MAX - frequency, term.clone())
+        });
+        let mut likely = vec![];
+        for (term, _) in near.into_iter().take(4 * MAX_EXPANSIONS) {
+            if likely.len() < MAX_EXPANSIONS && self.frequency(&term)? > 0 {
+                likely.push(term);
+            }
+        }
+        Ok(likely)
+    }
+}
+
+/// That a term stands for what other terms were typed for.
+fn learn(words: &mut Words, term: &str, meanings: &[Meaning], sure: f32) {
+    for meaning in meanings {
+        let meaning = Meaning { sure, ..meaning.clone() };
+        words.learn(analyze::Field::Body, term.to_owned(), meaning);
+    }
+}
+
+fn boosted(term: Term, boost: f32) -> Box<dyn Query> {
+    Box::new(BoostQuery::new(Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs)), boost))
+}
+
+/// As BM25 has it; a word that occurs nowhere tells the most.
+fn idf(documents: u64, frequency: u64) -> f32 {
+    let (documents, frequency) = (documents.max(frequency) as f32, frequency as f32);
+    (1.0 + (documents - frequency + 0.5) / (frequency + 0.5)).ln()
+}

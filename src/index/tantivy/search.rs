@@ -1,0 +1,139 @@
+//! A request → the best resources, with their passages, relevance and what matched.
+
+use ::tantivy::DocAddress;
+use ::tantivy::query::EnableScoring;
+
+use super::analyzer::Pool;
+use super::collect::{self, Found, Visible};
+use super::query::{self, Compiled};
+use super::schema;
+use super::view::{View, read_error};
+use super::words;
+use crate::index::{Entry, IndexError, Matched, StoreAnswer, StoreHit, StorePassage, StoreRequest};
+use crate::model::Chunk;
+
+/// Runs a request on one commit.
+pub fn search(view: &View, pool: &Pool, request: &StoreRequest) -> Result<StoreAnswer, IndexError> {
+    let visible =
+        view.segments().map(|(_, reader, columns)| Visible::new(reader, columns, &request.filter));
+    let mut visible = visible.collect::<Result<Vec<_>, _>>()?;
+    let compiled = query::compile(view, pool, &visible, &request.query)?;
+
+    for excluded in &compiled.excluded {
+        let scoring = EnableScoring::disabled_from_searcher(&view.searcher);
+        let weight = excluded.weight(scoring).map_err(read_error)?;
+        for visible in &mut visible {
+            visible.exclude(weight.as_ref()).map_err(read_error)?;
+        }
+    }
+    let scoring = EnableScoring::enabled_from_searcher(&view.searcher);
+    let weight = compiled.query.weight(scoring).map_err(read_error)?;
+    let wanted = request.offset.saturating_add(request.limit);
+    // One more than is shown tells whether there are more.
+    let found = collect::best(view, weight.as_ref(), &visible, wanted.saturating_add(1))?;
+    let more = found.len() > wanted;
+
+    let shown = found.iter().take(wanted).skip(request.offset);
+    let hits = shown.map(|found| {
+        let passages = collect::passages(view, weight.as_ref(), found, request.passages);
+        hit(view, pool, &compiled, request, found, &passages.map_err(read_error)?)
+    });
+    Ok(StoreAnswer { hits: hits.collect::<Result<_, _>>()?, more })
+}
+
+fn hit(
+    view: &View,
+    pool: &Pool,
+    compiled: &Compiled,
+    request: &StoreRequest,
+    found: &Found,
+    documents: &[(u32, f32)],
+) -> Result<StoreHit, IndexError> {
+    let fields = &view.fields;
+    let entry = view.document(DocAddress::new(found.segment, found.first))?;
+    let entry = schema::read_head(fields, &entry)?;
+    let mut passages = Vec::with_capacity(documents.len());
+    let mut relevance = 0.0;
+    for (at, (doc, score)) in documents.iter().enumerate() {
+        let document = view.document(DocAddress::new(found.segment, *doc))?;
+        let chunk = schema::read_chunk(fields, &document)?.unwrap_or_else(empty_chunk);
+        let text = schema::without_noise(&chunk.text, &chunk.noise);
+        let in_text = compiled.words.find(pool, &text);
+        let names = names(&entry, &chunk);
+        // Names are many, and only looked at where they are needed.
+        let in_names: Vec<words::Found> = if at == 0 || in_text.matches.is_empty() {
+            names.iter().map(|name| compiled.words.find(pool, name)).collect()
+        } else {
+            vec![]
+        };
+        if at == 0 {
+            let everywhere: Vec<_> = in_names.iter().chain([&in_text]).collect();
+            relevance = compiled.words.coverage(&everywhere);
+        }
+        let instead = if in_text.matches.is_empty() { best_name(names, in_names) } else { None };
+        passages.push(StorePassage {
+            ordinal: doc - found.first,
+            score: *score,
+            matches: in_text.matches,
+            instead,
+            chunk,
+        });
+    }
+    let explanation = if request.explain {
+        let address = DocAddress::new(found.segment, found.doc);
+        let explanation = compiled.query.explain(&view.searcher, address).map_err(read_error)?;
+        Some(serde_json::to_value(explanation).map_err(read_error)?)
+    } else {
+        None
+    };
+    Ok(StoreHit {
+        key: entry.key(),
+        title: schema::label(&entry),
+        mime_type: schema::mime_type(&entry).map(str::to_owned),
+        content_hash: entry.content_hash,
+        last_modified: entry.resource.last_modified,
+        indexed_at: entry.indexed_at,
+        outcome: entry.outcome,
+        description: entry.resource.description,
+        score: found.score,
+        relevance,
+        passages,
+        explanation,
+    })
+}
+
+/// The passage of a resource that has no text.
+fn empty_chunk() -> Chunk {
+    Chunk {
+        part: 0,
+        heading_path: vec![],
+        lines: (1, 1),
+        bytes: 0..0,
+        page: None,
+        text: String::new(),
+        lead: None,
+        noise: vec![],
+    }
+}
+
+/// What a passage is found by beside its text, in the order in which it is shown.
+fn names(entry: &Entry, chunk: &Chunk) -> Vec<String> {
+    let mut names: Vec<String> = chunk.lead.iter().cloned().collect();
+    names.extend(chunk.heading_path.iter().rev().cloned());
+    names.extend(schema::titles(entry).into_iter().map(str::to_owned));
+    names.extend(entry.resource.description.clone());
+    names.push(schema::uri_words(&entry.resource.uri));
+    names
+}
+
+/// The name that shows the most of the query.
+fn best_name(names: Vec<String>, found: Vec<words::Found>) -> Option<Matched> {
+    let mut best: Option<(f32, Matched)> = None;
+    for (text, found) in names.into_iter().zip(found) {
+        let weight = found.weight();
+        if !found.matches.is_empty() && best.as_ref().is_none_or(|(old, _)| weight > *old) {
+            best = Some((weight, Matched { text, matches: found.matches }));
+        }
+    }
+    best.map(|(_, matched)| matched)
+}
