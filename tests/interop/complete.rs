@@ -41,7 +41,7 @@ fn everything(over: Over) {
     let document = |name| format!("demo://resource/static/document/{name}.md");
     let words = [
         ("beginSimulatedResourceUpdates", document("how-it-works")),
-        ("CreateTaskResult", document("features")),
+        ("bidirectional tasks", document("features")),
         ("registerXPrompt", document("extension")),
         ("clientConnect", document("startup")),
         ("autonomous agents constraints", document("instructions")),

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// Generous: the machine may be busy. Nothing waits this long unless it is broken.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// `resdex serve` with a folder of its own for config, state, socket and log.
 pub struct Daemon {

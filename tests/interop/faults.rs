@@ -16,6 +16,7 @@ fn four_broken_servers_beside_a_good_one() {
     peer.write(&[NOTE]);
     let guarded = unauthorized();
     let config = [
+        "[limits]\nconnect_timeout = 10\n".into(),
         peer.config("good", ""),
         "[servers.hangs]\ncommand = \"sleep\"\nargs = [\"3600\"]\n".into(),
         "[servers.crashes]\ncommand = \"sh\"\nargs = [\"-c\", \"echo cannot open the ledger >&2; exit 3\"]\n".into(),

@@ -81,6 +81,33 @@ fn pushed(kind: Kind, over: Over, era: &str) {
     }
 }
 
+/// What a template is expanded to is followed like what is listed.
+fn pushed_of_a_template(kind: Kind, era: &str, uri: &'static str, words: &str) {
+    let Some(peer) = Peer::new(kind, Over::Stdio) else { return };
+    let template = "[[servers.peer.templates]]\nuri = \"design://docs/{docId}/{+version}\"";
+    let more = format!("protocol = \"{era}\"\n{NEVER}\n{template}");
+    let daemon = Daemon::start(&peer.config("peer", &more));
+    daemon.live("peer");
+    daemon.found(words, uri);
+
+    peer.write(&[Note { uri, title: "", text: "# 修订\n\n改用滑动窗口统计。\n" }]);
+    peer.push(&format!("updated {uri}"));
+    daemon.found("滑动窗口", uri);
+    gone(&daemon, words, uri);
+}
+
+#[test]
+fn pushes_of_an_expanded_template_in_the_legacy_era() {
+    let uri = "design://docs/ledger/2025/rc1";
+    pushed_of_a_template(Kind::Typescript, "legacy", uri, "多币种折算");
+}
+
+#[test]
+fn pushes_of_an_expanded_template_in_the_modern_era() {
+    let uri = "design://docs/%E6%9D%83%E9%99%90/v1";
+    pushed_of_a_template(Kind::PythonMcp, "modern", uri, "审计日志");
+}
+
 #[test]
 fn pushes_of_the_typescript_sdk_over_stdio_in_the_legacy_era() {
     pushed(Kind::Typescript, Over::Stdio, "legacy");

@@ -44,7 +44,7 @@ pub struct Peer {
 /// A note of a small server.
 #[derive(Clone, Copy)]
 pub struct Note {
-    /// Begins with `notes://`.
+    /// Listed when it begins with `notes://`; else the text of what a template expands to.
     pub uri: &'static str,
     pub title: &'static str,
     pub text: &'static str,

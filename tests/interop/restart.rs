@@ -16,21 +16,27 @@ fn killed_and_started_again() {
     peer.write(&[ALPHA, BETA]);
     let daemon = Daemon::start(&peer.config("peer", ""));
     let before = daemon.live("peer");
-    daemon.found("vermilion pier", ALPHA.uri);
-    // What is live is on disk within two seconds; a word from the status says that it is.
     let known = before["indexed"].as_u64().unwrap();
-    daemon.wait_until("the index is on disk", |daemon| {
-        let status = daemon.ask(&["status"])?;
-        status["index"]["last_commit"].as_str().map(drop)
-    });
+    // What is found is on disk.
+    let words = [
+        ("vermilion pier", ALPHA.uri),
+        ("spelt", BETA.uri),
+        ("quartermaster", "guide://onboarding"),
+        ("Ljubljana", "config://limits"),
+        ("floorplan", "images://floorplan"),
+    ];
+    for (query, uri) in words {
+        daemon.found(query, uri);
+    }
     let stopped = daemon.kill();
 
     // The server is away when the daemon comes back, so whatever is found is from its index.
     peer.stop();
     peer.write(&[Note { text: "The ferry leaves from the cerulean pier.", ..ALPHA }, BETA]);
     let daemon = stopped.start();
-    assert_eq!(daemon.search("vermilion pier")[0].uri, ALPHA.uri, "the first search of all");
-    assert_eq!(daemon.search("quartermaster")[0].uri, "guide://onboarding");
+    for (query, uri) in words {
+        assert_eq!(daemon.search(query)[0].uri, uri, "{query} at once");
+    }
     assert_ne!(daemon.server("peer")["state"], "live");
 
     peer.start();

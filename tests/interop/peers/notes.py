@@ -1,7 +1,8 @@
 """What the small Python servers share: notes in a file, and pushes on command.
 
 A server's notes stand in FOLDER/notes.json, `[{"uri", "title", "text"}]`, which is read again at
-each request, so a test changes them by writing the file. Nothing is pushed by that. A push is asked
+each request, so a test changes them by writing the file. Those at `notes://` are listed, another
+one replaces the text of a template's URI. Nothing is pushed by that. A push is asked
 for on the socket FOLDER/control.sock, one line each, answered with `ok` when it has been sent:
 `updated URI` or `list_changed`.
 """
@@ -18,12 +19,16 @@ PORT = int(sys.argv[2]) if len(sys.argv) > 2 else None
 """Streamable HTTP on this port of the loopback address, instead of stdio."""
 
 
-def notes() -> list[dict[str, str]]:
+def written() -> list[dict[str, str]]:
     return json.loads((FOLDER / "notes.json").read_text(encoding="utf-8"))
 
 
+def notes() -> list[dict[str, str]]:
+    return [note for note in written() if note["uri"].startswith("notes://")]
+
+
 def find(uri: str) -> dict[str, str] | None:
-    return next((note for note in notes() if note["uri"] == uri), None)
+    return next((note for note in written() if note["uri"] == uri), None)
 
 
 async def control(push: Callable[[str, str], Awaitable[None]]) -> asyncio.Server:

@@ -2,9 +2,10 @@
 //
 //   server.mjs FOLDER [PORT]      stdio, or Streamable HTTP on this port of the loopback address
 //
-// Its notes stand in FOLDER/notes.json, `[{"uri": "notes://NAME", "title", "text"}]`, which is read
-// again at each request. A push is asked for on the socket FOLDER/control.sock, one line each,
-// answered with `ok` when it has been sent: `updated URI` or `list_changed`.
+// Its notes stand in FOLDER/notes.json, `[{"uri", "title", "text"}]`, which is read again at each
+// request. Those at `notes://` are listed, another one replaces the text of a template's URI. A push
+// is asked for on the socket FOLDER/control.sock, one line each, answered with `ok` when it has been
+// sent: `updated URI` or `list_changed`.
 
 import { randomUUID } from 'node:crypto';
 import { readFileSync, renameSync } from 'node:fs';
@@ -23,7 +24,9 @@ import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { NodeStreamableHTTPServerTransport, toNodeHandler, toWebRequest } from '@modelcontextprotocol/node';
 
 const [folder, port] = process.argv.slice(2);
-const notes = () => JSON.parse(readFileSync(join(folder, 'notes.json'), 'utf8'));
+const written = () => JSON.parse(readFileSync(join(folder, 'notes.json'), 'utf8'));
+const notes = () => written().filter(note => note.uri.startsWith('notes://'));
+const find = uri => written().find(note => note.uri === uri.href);
 
 const DESIGNS = {
     ledger: {
@@ -62,7 +65,7 @@ function create() {
         }),
         { title: 'A note' },
         async uri => {
-            const note = notes().find(note => note.uri === uri.href);
+            const note = find(uri);
             if (!note) throw new ResourceNotFoundError(uri.href);
             return { contents: [{ uri: uri.href, mimeType: 'text/markdown', text: note.text }] };
         }
@@ -80,7 +83,7 @@ function create() {
         }),
         { title: '设计文档', mimeType: 'text/markdown' },
         async (uri, { docId, version }) => {
-            const text = DESIGNS[docId]?.[version];
+            const text = find(uri)?.text ?? DESIGNS[docId]?.[version];
             if (!text) throw new ResourceNotFoundError(uri.href);
             return { contents: [{ uri: uri.href, mimeType: 'text/markdown', text }] };
         }
