@@ -6,3 +6,4 @@ pub mod control;
 pub mod dirty;
 pub mod machine;
 pub mod plan;
+pub mod schedule;

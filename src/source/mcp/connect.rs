@@ -168,7 +168,8 @@ async fn attempt(
     let mut wire = Wire::new();
     match &server.transport {
         config::Transport::Files { root } => {
-            let served = FilesServer::new(root.clone(), server.name.as_str(), FilesOptions::from(limits));
+            let served =
+                FilesServer::new(root.clone(), server.name.as_str(), FilesOptions::from(limits));
             let served = served.map_err(|error| SourceError::CannotStart {
                 command: format!("serving {}", root.display()),
                 reason: error.to_string(),
