@@ -431,7 +431,7 @@ mod tests {
                 Work { around: &around, base, missing: None, secrets: vec![], literal: vec![] };
             let texts: Vec<Text> = given
                 .split('|')
-                .map(|arg| Text::parse(arg, super::super::Dialect::Own, base))
+                .map(|arg| Text::parse(arg, super::super::dialect::Dialect::Own, base))
                 .collect();
             let args = work.args(&texts);
             let shown: Vec<&str> = args.iter().map(Secret::masked).collect();
