@@ -355,6 +355,7 @@ fn hostile_text_is_cut_without_loss() {
         format!("{}needle", "A9z/".repeat(10_000)),
         "ก".repeat(5_000),
         "e\u{301}".repeat(5_000),
+        "e".to_owned() + &"\u{301}".repeat(5_000),
         "\u{fffd}".repeat(5_000),
         "\n".repeat(10_000),
         " ".repeat(10_000),

@@ -116,6 +116,9 @@ fn can_be_setext(line: &str) -> bool {
 fn plain(title: &str) -> String {
     // No title is that long, and looking for each bracket's mate takes the square of the length.
     let title = super::clean::head(title, 1024);
+    if !title.contains(['\\', '`', '*', '_', '[', '{']) {
+        return super::outline::title_line(title);
+    }
     let title = match title.rfind("{#") {
         Some(at) if title.ends_with('}') => title[..at].trim_end(),
         _ => title,
