@@ -51,7 +51,7 @@ pub(super) fn split(
     atoms: &mut Vec<Atom>,
 ) {
     let mut lines = Lines { text, at: section.start, end: section.end };
-    let mut builder = Builder { text, atoms, blank: true, ends_sentence: false };
+    let mut builder = Builder { text, atoms, blank: true, leads: false, ends_sentence: false };
     if has_header && let Some(header) = lines.next() {
         builder.line(header.clone(), Cut::Best, None);
         let lead = Some(header).filter(|header| tokens::cost(&text[header.clone()]) <= MAX_LEAD);
@@ -130,6 +130,8 @@ struct Builder<'a> {
     atoms: &'a mut Vec<Atom>,
     /// Whether the line before was empty.
     blank: bool,
+    /// Whether the line before is a comment or attribute, which belongs to what follows it.
+    leads: bool,
     ends_sentence: bool,
 }
 
@@ -155,6 +157,7 @@ impl Builder<'_> {
             return;
         }
         self.blank = false;
+        self.leads = is_leading(trimmed.trim_start());
         self.ends_sentence = trimmed.ends_with(is_sentence_end);
         if cost <= LONG_LINE {
             self.push(line.end, cost, cut, lead);
@@ -233,6 +236,7 @@ impl Builder<'_> {
                 }
             }
             Format::Code if body.starts_with(['}', ')', ']']) => Cut::Poor,
+            Format::Code if self.leads && !self.blank => Cut::Poor,
             Format::Code if self.blank && indent == 0 => Cut::Best,
             Format::Code if indent == 0 || self.blank => Cut::Good,
             Format::Code if indent <= 4 => Cut::Fair,
@@ -244,6 +248,11 @@ impl Builder<'_> {
             _ => Cut::Poor,
         }
     }
+}
+
+/// Whether a line of code begins like a comment, an attribute or a decorator.
+fn is_leading(body: &str) -> bool {
+    ["//", "/*", "* ", "#", "@", "--"].iter().any(|mark| body.starts_with(mark)) || body == "*"
 }
 
 /// Whether a line begins with the mark of a list item.

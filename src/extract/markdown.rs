@@ -136,6 +136,7 @@ fn plain(title: &str) -> String {
                     text.push('\\');
                 }
             }
+            '*' if text.ends_with(' ') && rest.starts_with(' ') => text.push('*'),
             '`' | '*' => {}
             '_' if !text.ends_with(char::is_alphanumeric)
                 || !rest.starts_with(char::is_alphanumeric) => {}
@@ -263,6 +264,7 @@ mod tests {
             ("# Install {#install .wide}", "Install"),
             ("# snake_case and _emphasis_", "snake_case and emphasis"),
             ("# C# and F#", "C# and F#"),
+            ("# 2 * 3", "2 * 3"),
             ("# 1\\. Start", "1. Start"),
             ("# ![logo](x.png) Name", "logo Name"),
             ("# [draft] plan", "[draft] plan"),
