@@ -404,6 +404,21 @@ fn graphemes_stay_whole() {
     }
 }
 
+/// The cost of each step is counted in atoms and chunks, which are a constant part of the text.
+#[test]
+fn breakless_text_has_linear_atoms() {
+    for unit in ["a", "退", "😀", "{\"key\":1},", "|-|\n", "```\n", "\n"] {
+        let text = unit.repeat(100_000 / unit.len());
+        let mut atoms = vec![];
+        atoms::split(&text, 0..text.len(), Format::Markdown, false, &mut atoms);
+        assert!(atoms.len() <= text.len() / unit.len().min(4) + 1, "{unit:?}: {}", atoms.len());
+        let whole: u64 = atoms.iter().map(|atom| atom.cost).sum();
+        assert_eq!(whole, tokens::cost(&text), "{unit:?}: every character counts once");
+        assert!(atoms.windows(2).all(|pair| pair[0].end < pair[1].end));
+        assert_eq!(atoms.last().map(|atom| atom.end), Some(text.len()));
+    }
+}
+
 /// Chunks grow with the text and no faster: a later part is never lost, nothing is cut to dust.
 #[test]
 fn the_number_of_chunks_is_linear() {

@@ -123,6 +123,7 @@ fn plain(title: &str) -> String {
         Some(at) if title.ends_with('}') => title[..at].trim_end(),
         _ => title,
     };
+    let has_links = title.contains("](");
     let mut text = String::with_capacity(title.len());
     let mut rest = title;
     while let Some(c) = rest.chars().next() {
@@ -141,7 +142,7 @@ fn plain(title: &str) -> String {
             '_' if !text.ends_with(char::is_alphanumeric)
                 || !rest.starts_with(char::is_alphanumeric) => {}
             '!' if rest.starts_with('[') => {}
-            '[' => {
+            '[' if has_links => {
                 // `[text](target)` is its text; brackets of another kind stay.
                 match rest.split_once("](") {
                     Some((label, after)) if !label.contains('[') => match after.split_once(')') {
