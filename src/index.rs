@@ -2,11 +2,13 @@
 //!
 //! Nothing above this seam may assume one process, atomic commits across keys, or tantivy's types.
 
+pub mod tantivy;
 pub mod writer;
 
 use std::ops::Range;
 
 use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
 
 use crate::model::{
     Chunk, ContentHash, Fingerprint, Manifest, Outcome, Resource, ResourceKey, ServerName,
@@ -15,7 +17,7 @@ use crate::search::filter::Filter;
 use crate::search::query::Query;
 
 /// One resource as the index shall hold it, whole: its chunks all come from one snapshot.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
     pub server: ServerName,
     pub resource: Resource,
@@ -34,6 +36,41 @@ impl Entry {
     pub fn key(&self) -> ResourceKey {
         ResourceKey { server: self.server.clone(), uri: self.resource.uri.clone() }
     }
+}
+
+/// Hash of the fields of a resource that are indexed or shown: a change of one of them is a reason to
+/// write the resource again, even when its content is the same.
+pub fn description_hash(resource: &Resource) -> u64 {
+    // Taken apart whole, so that a new field can't be forgotten.
+    let Resource {
+        uri: _,
+        name,
+        title,
+        description,
+        mime_type,
+        size,
+        audience,
+        priority,
+        last_modified,
+        origin: _,
+    } = resource;
+    let mut hasher = blake3::Hasher::new();
+    let mut field = |value: Option<&[u8]>| {
+        // No length is the largest, so that an absent value differs from an empty one.
+        hasher.update(&value.map_or(u64::MAX, |bytes| bytes.len() as u64).to_le_bytes());
+        hasher.update(value.unwrap_or_default());
+    };
+    field(Some(name.as_bytes()));
+    field(title.as_deref().map(str::as_bytes));
+    field(description.as_deref().map(str::as_bytes));
+    field(mime_type.as_deref().map(str::as_bytes));
+    field(size.map(u64::to_le_bytes).as_ref().map(<[u8; 8]>::as_slice));
+    field(Some(&[*audience as u8]));
+    field(priority.map(f32::to_le_bytes).as_ref().map(<[u8; 4]>::as_slice));
+    field(last_modified.as_deref().map(str::as_bytes));
+    let mut first = [0; 8];
+    first.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
+    u64::from_le_bytes(first)
 }
 
 /// One operation on the index. Both are idempotent.
@@ -132,6 +169,8 @@ pub struct StoreHit {
     pub last_modified: Option<String>,
     pub indexed_at: DateTime<Utc>,
     pub outcome: Outcome,
+    /// The server's, which is what a hit by name is shown with.
+    pub description: Option<String>,
     /// The engine's own.
     pub score: f32,
     /// 0–1, and the same across queries.
@@ -146,8 +185,28 @@ pub struct StorePassage {
     pub ordinal: u32,
     pub score: f32,
     pub chunk: Chunk,
-    /// Byte ranges of the chunk's text that matched the query, in order, not overlapping.
-    pub matches: Vec<Range<usize>>,
+    /// What of the chunk's text matched the query, by where it begins; may overlap.
+    pub matches: Vec<Match>,
+    /// What matched when nothing of the chunk's text did.
+    pub instead: Option<Matched>,
+}
+
+/// A lead, a heading above the chunk, or the resource's title, description or URI, that matched.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Matched {
+    pub text: String,
+    pub matches: Vec<Match>,
+}
+
+/// A place that matched one of the query's words.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Match {
+    /// Bytes of the chunk's text, on character boundaries.
+    pub bytes: Range<usize>,
+    /// Which of the query's words.
+    pub word: u32,
+    /// How much that word tells, by its rarity; more is rarer.
+    pub weight: f32,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -160,7 +219,7 @@ pub struct IndexStats {
 }
 
 /// What went wrong in the index, where, and what to do.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IndexError {
     #[error("the index in {folder} can't be opened: {reason}")]
     Open { folder: String, reason: String },

@@ -1,1 +1,270 @@
 //! The one writer: takes changes from all servers, batches them, commits, and acknowledges.
+//!
+//! **When it wakes, and what it then does.** The writer is a thread that lives as long as the daemon
+//! and sleeps until a change arrives.
+//!
+//! 1. A change arrives: it is handed to the store.
+//! 2. Another is waiting already: that is handed over too, until a second has passed since the first
+//!    that isn't committed yet.
+//! 3. None is waiting and somebody waits for the commit ([`WriterHandle::apply`],
+//!    [`WriterHandle::flush`]): it commits at once. While it does, new changes queue up and share the
+//!    next commit, so a busy time makes few commits and a quiet one answers fast.
+//! 4. None is waiting and nobody waits ([`WriterHandle::submit`]): it sleeps until the next change,
+//!    or until the second has passed, and commits then.
+//! 5. The store fails: everything since the last commit is rolled back, all who wait for it are told
+//!    (those who don't, at their next `flush`), and the writer goes on. Trying again is the caller's.
+//! 6. [`Writer::stop`], or the last handle is gone: what is queued is applied and committed, and the
+//!    thread ends.
+//!
+//! Changes that wait are held to a budget of bytes; who brings more waits asynchronously.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+
+use super::{Change, Entry, IndexError, IndexStore};
+
+/// Longest time that a change waits for its commit while others keep arriving.
+const MAX_UNCOMMITTED: Duration = Duration::from_secs(1);
+/// Bytes of changes that may wait for the writer.
+const BUDGET: u32 = 64 << 20;
+
+/// The thread. Dropped, it goes on until the last handle is gone.
+pub struct Writer {
+    sender: Sender<Message>,
+    thread: JoinHandle<()>,
+}
+
+/// Where changes are handed in. A clone has its own account of what was lost, so each task that
+/// submits changes takes one.
+pub struct WriterHandle {
+    sender: Sender<Message>,
+    budget: Arc<Semaphore>,
+    /// Why changes that were submitted here, and for which nobody waits, were lost.
+    lost: Lost,
+}
+
+type Lost = Arc<Mutex<Option<IndexError>>>;
+type Done = oneshot::Sender<Result<(), IndexError>>;
+
+impl Clone for WriterHandle {
+    fn clone(&self) -> Self {
+        Self { sender: self.sender.clone(), budget: self.budget.clone(), lost: Lost::default() }
+    }
+}
+
+enum Message {
+    Changes {
+        changes: Vec<Change>,
+        report: Report,
+        /// Given back when the store has taken the changes.
+        permit: OwnedSemaphorePermit,
+    },
+    Flush(Done),
+    Stop,
+}
+
+/// Who is told what became of changes.
+enum Report {
+    /// Somebody who waits, for whom the writer hurries.
+    Waiting(Done),
+    /// The handle's account, read at its next flush.
+    Account(Lost),
+}
+
+impl Writer {
+    /// Starts the writer of a store.
+    ///
+    /// # Errors
+    /// [`IndexError::Write`] when the system gives no thread.
+    pub fn start(store: Arc<dyn IndexStore>) -> Result<(WriterHandle, Writer), IndexError> {
+        let (sender, receiver) = channel();
+        let thread = std::thread::Builder::new()
+            .name("index-writer".into())
+            .spawn(move || Loop::new(store, receiver).run())
+            .map_err(|e| IndexError::Write { reason: e.to_string() })?;
+        let handle = WriterHandle {
+            sender: sender.clone(),
+            budget: Arc::new(Semaphore::new(BUDGET as usize)),
+            lost: Lost::default(),
+        };
+        Ok((handle, Writer { sender, thread }))
+    }
+
+    /// Commits what was handed in so far and ends the thread; later changes meet
+    /// [`IndexError::Stopped`]. Blocking: not for an asynchronous task's thread.
+    pub fn stop(self) {
+        // A closed channel means that the thread has ended already.
+        let _ = self.sender.send(Message::Stop);
+        drop(self.sender);
+        if self.thread.join().is_err() {
+            tracing::error!("the index writer ended with a panic");
+        }
+    }
+}
+
+impl WriterHandle {
+    /// Hands changes in and waits until they are durable and visible to searches.
+    ///
+    /// # Errors
+    /// The store's error when they were rolled back, [`IndexError::Stopped`] when the writer is gone.
+    pub async fn apply(&self, changes: Vec<Change>) -> Result<(), IndexError> {
+        let (done, result) = oneshot::channel();
+        self.send(changes, Report::Waiting(done)).await?;
+        result.await.unwrap_or(Err(IndexError::Stopped))
+    }
+
+    /// Hands changes in and waits only for room. They are durable about a second later, or at the
+    /// next [`flush`](Self::flush), which tells if they were lost.
+    ///
+    /// # Errors
+    /// [`IndexError::Stopped`] when the writer is gone.
+    pub async fn submit(&self, changes: Vec<Change>) -> Result<(), IndexError> {
+        self.send(changes, Report::Account(self.lost.clone())).await
+    }
+
+    /// Waits until all that was handed in before is durable and visible.
+    ///
+    /// # Errors
+    /// The store's error when anything submitted through this handle since its last flush was
+    /// rolled back; all of that is to be handed in again.
+    pub async fn flush(&self) -> Result<(), IndexError> {
+        let (done, result) = oneshot::channel();
+        self.sender.send(Message::Flush(done)).map_err(|_| IndexError::Stopped)?;
+        let flushed = result.await.unwrap_or(Err(IndexError::Stopped));
+        let lost = lock(&self.lost).take();
+        lost.map_or(flushed, Err)
+    }
+
+    async fn send(&self, changes: Vec<Change>, report: Report) -> Result<(), IndexError> {
+        let bytes = changes.iter().map(bytes_of).fold(0, usize::saturating_add);
+        let permits = u32::try_from(bytes).unwrap_or(BUDGET).clamp(1, BUDGET);
+        let permit = self.budget.clone().acquire_many_owned(permits).await;
+        let permit = permit.map_err(|_| IndexError::Stopped)?;
+        let message = Message::Changes { changes, report, permit };
+        self.sender.send(message).map_err(|_| IndexError::Stopped)
+    }
+}
+
+/// About what a change takes in memory.
+fn bytes_of(change: &Change) -> usize {
+    const OVERHEAD: usize = 512;
+    let text = match change {
+        Change::Replace(entry) => {
+            let Entry { chunks, resource, .. } = entry.as_ref();
+            let chunks = chunks.iter().map(|chunk| OVERHEAD + chunk.text.len()).sum::<usize>();
+            chunks + resource.uri.len() + resource.description.as_ref().map_or(0, String::len)
+        }
+        Change::Remove(key) => key.uri.len(),
+        Change::RemoveServer(_) => 0,
+    };
+    OVERHEAD + text
+}
+
+struct Loop {
+    store: Arc<dyn IndexStore>,
+    receiver: Receiver<Message>,
+    /// When the first change was applied that isn't committed.
+    since: Option<Instant>,
+    /// Whom the next commit or failure concerns.
+    reports: Vec<Report>,
+    stopping: bool,
+}
+
+impl Loop {
+    fn new(store: Arc<dyn IndexStore>, receiver: Receiver<Message>) -> Self {
+        Self { store, receiver, since: None, reports: vec![], stopping: false }
+    }
+
+    fn run(mut self) {
+        while let Some(message) = self.next() {
+            match message {
+                Message::Changes { changes, report, permit } => self.apply(changes, report, permit),
+                Message::Flush(done) => self.reports.push(Report::Waiting(done)),
+                // What is queued behind it came too late only if its sender is told so: a sender
+                // that got in before the channel closed is still served.
+                Message::Stop => self.stopping = true,
+            }
+            if self.is_late() {
+                self.commit();
+            }
+        }
+        self.commit();
+    }
+
+    /// The next message; commits when there is a reason to and none is waiting.
+    fn next(&mut self) -> Option<Message> {
+        if let Ok(message) = self.receiver.try_recv() {
+            return Some(message);
+        }
+        if self.stopping {
+            return None;
+        }
+        if self.reports.iter().any(|report| matches!(report, Report::Waiting(_))) {
+            self.commit();
+        }
+        if let Some(since) = self.since {
+            let left = MAX_UNCOMMITTED.saturating_sub(since.elapsed());
+            match self.receiver.recv_timeout(left) {
+                Ok(message) => return Some(message),
+                Err(RecvTimeoutError::Timeout) => self.commit(),
+                Err(RecvTimeoutError::Disconnected) => return None,
+            }
+        }
+        self.receiver.recv().ok()
+    }
+
+    fn is_late(&self) -> bool {
+        self.since.is_some_and(|since| since.elapsed() >= MAX_UNCOMMITTED)
+    }
+
+    fn apply(&mut self, changes: Vec<Change>, report: Report, permit: OwnedSemaphorePermit) {
+        self.reports.push(report);
+        self.since.get_or_insert_with(Instant::now);
+        let applied = self.store.apply(changes);
+        drop(permit);
+        if let Err(error) = applied {
+            self.fail(error);
+        }
+    }
+
+    fn commit(&mut self) {
+        // Nothing applied: whoever waits has nothing to wait for.
+        let committed = if self.since.is_some() { self.store.commit() } else { Ok(()) };
+        match committed {
+            Ok(()) => self.finish(Ok(())),
+            Err(error) => self.fail(error),
+        }
+    }
+
+    fn fail(&mut self, error: IndexError) {
+        tracing::warn!(%error, "changes to the index were rolled back");
+        if let Err(again) = self.store.rollback() {
+            tracing::error!(error = %again, "the index can't be rolled back");
+        }
+        self.finish(Err(error));
+    }
+
+    fn finish(&mut self, result: Result<(), IndexError>) {
+        self.since = None;
+        for report in self.reports.drain(..) {
+            match (report, &result) {
+                // Whoever stopped waiting doesn't want to know.
+                (Report::Waiting(done), _) => drop(done.send(result.clone())),
+                (Report::Account(lost), Err(error)) => *lock(&lost) = Some(error.clone()),
+                (Report::Account(_), Ok(())) => {}
+            }
+        }
+    }
+}
+
+/// What is in there is replaced whole, so it stays whole when a thread dies with the lock.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;

@@ -36,19 +36,41 @@ impl Filter {
 
     /// Whether a resource is let through.
     pub fn allows(&self, server: &str, uri: &str, mime_type: Option<&str>) -> bool {
-        self.clauses.iter().all(|clause| clause.allows(server, uri, mime_type))
+        self.allows_server(server)
+            && self.allows_mime_type(mime_type.unwrap_or_default())
+            && self.allows_uri(uri)
     }
-}
 
-impl Clause {
-    fn allows(&self, server: &str, uri: &str, mime_type: Option<&str>) -> bool {
-        self.servers.as_ref().is_none_or(|servers| servers.iter().any(|s| s.as_str() == server))
-            && self.uri_prefix.as_ref().is_none_or(|prefix| uri.starts_with(prefix.as_str()))
-            && self.include.as_ref().is_none_or(|globs| globs.is_match(uri))
-            && !self.exclude.as_ref().is_some_and(|globs| globs.is_match(uri))
-            && self.mime_types.as_ref().is_none_or(|types| {
-                types.iter().any(|pattern| mime_matches(pattern, mime_type.unwrap_or_default()))
-            })
+    // The three parts, for a store that decides each once for many resources.
+
+    pub fn allows_server(&self, server: &str) -> bool {
+        self.clauses.iter().all(|clause| {
+            let servers = clause.servers.as_ref();
+            servers.is_none_or(|servers| servers.iter().any(|s| s.as_str() == server))
+        })
+    }
+
+    /// An unknown type is the empty one.
+    pub fn allows_mime_type(&self, mime_type: &str) -> bool {
+        self.clauses.iter().all(|clause| {
+            let types = clause.mime_types.as_ref();
+            types.is_none_or(|types| types.iter().any(|pattern| mime_matches(pattern, mime_type)))
+        })
+    }
+
+    pub fn allows_uri(&self, uri: &str) -> bool {
+        self.clauses.iter().all(|clause| {
+            clause.uri_prefix.as_ref().is_none_or(|prefix| uri.starts_with(prefix.as_str()))
+                && clause.include.as_ref().is_none_or(|globs| globs.is_match(uri))
+                && !clause.exclude.as_ref().is_some_and(|globs| globs.is_match(uri))
+        })
+    }
+
+    /// Whether any clause looks at the URI.
+    pub fn looks_at_uri(&self) -> bool {
+        self.clauses.iter().any(|clause| {
+            clause.uri_prefix.is_some() || clause.include.is_some() || clause.exclude.is_some()
+        })
     }
 }
 

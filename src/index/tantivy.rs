@@ -1,0 +1,296 @@
+//! The index in tantivy, and the only place that knows it.
+//!
+//! * `schema`: how a resource lies in the index; `manifest`: its manifest as bytes.
+//! * `view`: one commit as readers see it; `query`: words → tantivy's query; `collect`: the best
+//!   resources of a query; `search`: all of it together.
+//! * `analyzer`: our analyzers as tantivy's tokenizers.
+//!
+//! **Durability.** Tantivy syncs the folder before it renames `meta.json`, not after, so a commit
+//! syncs the folder once more before it is acknowledged. What a killed process leaves behind (lock
+//! files, half-written segments) is harmless: locks are the kernel's, and files that no commit names
+//! are collected at the next one.
+
+mod analyzer;
+mod collect;
+mod manifest;
+mod query;
+mod schema;
+mod search;
+#[cfg(test)]
+mod tests;
+mod view;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ::tantivy::directory::{Directory, MmapDirectory, RamDirectory};
+use ::tantivy::indexer::{LogMergePolicy, UserOperation};
+use ::tantivy::schema::Term;
+use ::tantivy::tokenizer::{TextAnalyzer, TokenizerManager};
+use ::tantivy::{Index, IndexBuilder, IndexReader, IndexSettings, IndexWriter, ReloadPolicy};
+use arc_swap::ArcSwap;
+use chrono::{DateTime, Utc};
+
+use self::analyzer::{Pool, PooledTokenizer};
+use self::schema::Fields;
+use self::view::View;
+use super::{
+    Change, Entry, IndexError, IndexStats, IndexStore, ResourcesPage, ResourcesRequest,
+    StoreAnswer, StoreRequest,
+};
+use crate::config::IndexConfig;
+use crate::model::{Fingerprint, Manifest, ResourceKey, ServerName};
+use crate::{analyze, chunk, extract};
+
+/// The least memory that tantivy takes for an indexing thread; bytes.
+const MIN_HEAP_PER_THREAD: usize = 15_000_000;
+/// The most; bytes.
+const MAX_HEAP_PER_THREAD: usize = 4_000_000_000;
+
+/// What entries are made of at present. An entry with another fingerprint is to be made again.
+pub fn fingerprint() -> Fingerprint {
+    let versions = [extract::VERSION, chunk::VERSION, analyze::VERSION, schema::VERSION];
+    // FNV-1a: the same on every machine and in every build.
+    let bytes = versions.iter().flat_map(|version| version.to_le_bytes());
+    Fingerprint(bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    }))
+}
+
+/// Where the index's files are.
+enum Home {
+    Folder(PathBuf),
+    Memory(RamDirectory),
+}
+
+/// An index in a folder, or in memory.
+pub struct TantivyStore {
+    index: Index,
+    fields: Fields,
+    pool: Pool,
+    home: Home,
+    threads: usize,
+    heap_per_thread: usize,
+    reader: IndexReader,
+    /// What searches see. Replaced as the last step of a commit.
+    view: ArcSwap<View>,
+    last_commit: Mutex<Option<DateTime<Utc>>>,
+    /// Made when there is something to write, thrown away when writing failed.
+    writer: Mutex<Option<IndexWriter>>,
+}
+
+impl TantivyStore {
+    /// Opens the index in a folder, or makes one there. The caller holds the folder's lock.
+    ///
+    /// # Errors
+    /// [`IndexError::Open`] when what is there can't be read or has another schema; the index is
+    /// derived, so it may be set aside and made again.
+    pub fn open(folder: &Path, config: &IndexConfig) -> Result<Self, IndexError> {
+        let failed =
+            |reason: String| IndexError::Open { folder: folder.display().to_string(), reason };
+        std::fs::create_dir_all(folder).map_err(|e| failed(e.to_string()))?;
+        let directory = MmapDirectory::open(folder).map_err(|e| failed(e.to_string()))?;
+        Self::with_directory(Box::new(directory), Home::Folder(folder.to_owned()), config)
+            .map_err(|e| failed(e.to_string()))
+    }
+
+    /// An index that lives in memory only, for tests and `eval`.
+    ///
+    /// # Errors
+    /// [`IndexError::Open`], which would be a fault of the engine.
+    pub fn in_memory() -> Result<Self, IndexError> {
+        let config = IndexConfig { threads: 1, ..IndexConfig::default() };
+        let memory = RamDirectory::create();
+        Self::with_directory(Box::new(memory.clone()), Home::Memory(memory), &config)
+            .map_err(|e| IndexError::Open { folder: "memory".into(), reason: e.to_string() })
+    }
+
+    fn with_directory(
+        directory: Box<dyn Directory>,
+        home: Home,
+        config: &IndexConfig,
+    ) -> ::tantivy::Result<Self> {
+        let pool = Pool::default();
+        let tokenizers = TokenizerManager::default();
+        for (name, field) in
+            [(schema::BODY, analyze::Field::Body), (schema::WORD, analyze::Field::Word)]
+        {
+            let tokenizer = PooledTokenizer::new(pool.clone(), field);
+            tokenizers.register(name, TextAnalyzer::builder(tokenizer).build());
+        }
+        let (schema, fields) = schema::schema();
+        let index = IndexBuilder::new()
+            .schema(schema)
+            .settings(IndexSettings::default())
+            .tokenizers(tokenizers)
+            .open_or_create(directory)?;
+        // Reloading is the last step of our own commit; nothing else may change what searches see.
+        let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
+        let view = View::new(reader.searcher(), fields)?;
+        let payload = index.load_metas()?.payload;
+        let last_commit = payload.and_then(|payload| payload.parse().ok());
+        let threads = config.threads.clamp(1, 64);
+        let heap = (config.heap_bytes / threads).clamp(MIN_HEAP_PER_THREAD, MAX_HEAP_PER_THREAD);
+        Ok(Self {
+            index,
+            fields,
+            pool,
+            home,
+            threads,
+            heap_per_thread: heap,
+            reader,
+            view: ArcSwap::from_pointee(view),
+            last_commit: Mutex::new(last_commit),
+            writer: Mutex::new(None),
+        })
+    }
+
+    fn new_writer(&self) -> ::tantivy::Result<IndexWriter> {
+        let heap = self.heap_per_thread * self.threads;
+        let writer = self.index.writer_with_num_threads(self.threads, heap)?;
+        let mut policy = LogMergePolicy::default();
+        // Updates of one resource make segments of a few documents. They are merged among
+        // themselves first, so that an update doesn't rewrite thousands of neighbours.
+        policy.set_min_layer_size(512);
+        // What was replaced goes away when it makes up a quarter of a segment.
+        policy.set_del_docs_ratio_before_merge(0.25);
+        writer.set_merge_policy(Box::new(policy));
+        Ok(writer)
+    }
+
+    /// Runs something with the writer, which is made if there is none.
+    fn with_writer<T>(
+        &self,
+        call: impl FnOnce(&mut IndexWriter) -> Result<T, IndexError>,
+    ) -> Result<T, IndexError> {
+        let mut slot = lock(&self.writer);
+        let writer = match slot.as_mut() {
+            Some(writer) => writer,
+            None => slot.insert(self.new_writer().map_err(write_error)?),
+        };
+        call(writer)
+    }
+
+    fn put(&self, writer: &IndexWriter, entry: Entry) -> Result<(), IndexError> {
+        let key = self.key_term(&entry.key());
+        let documents = schema::documents(&self.fields, entry)?;
+        // One batch goes to one thread and one segment, in order: what `doc - ordinal` rests on.
+        let mut operations = Vec::with_capacity(documents.len() + 1);
+        operations.push(UserOperation::Delete(key));
+        operations.extend(documents.into_iter().map(UserOperation::Add));
+        writer.run(operations).map_err(write_error)?;
+        Ok(())
+    }
+
+    fn key_term(&self, key: &ResourceKey) -> Term {
+        let bytes = schema::key_bytes(key.server.as_str(), &key.uri);
+        Term::from_field_bytes(self.fields.key, &bytes)
+    }
+}
+
+impl IndexStore for TantivyStore {
+    fn apply(&self, changes: Vec<Change>) -> Result<(), IndexError> {
+        self.with_writer(|writer| {
+            for change in changes {
+                match change {
+                    Change::Replace(entry) => self.put(writer, *entry)?,
+                    Change::Remove(key) => {
+                        writer.delete_term(self.key_term(&key));
+                    }
+                    Change::RemoveServer(server) => {
+                        let term = Term::from_field_text(self.fields.server, server.as_str());
+                        writer.delete_term(term);
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn commit(&self) -> Result<(), IndexError> {
+        let now = Utc::now();
+        self.with_writer(|writer| {
+            let mut commit = writer.prepare_commit().map_err(write_error)?;
+            commit.set_payload(&now.to_rfc3339());
+            commit.commit().map_err(write_error)?;
+            self.index.directory().sync_directory().map_err(write_error)?;
+            Ok(())
+        })?;
+        self.reader.reload().map_err(view::read_error)?;
+        let view = View::new(self.reader.searcher(), self.fields).map_err(view::read_error)?;
+        self.view.store(Arc::new(view));
+        *lock(&self.last_commit) = Some(now);
+        Ok(())
+    }
+
+    fn rollback(&self) -> Result<(), IndexError> {
+        // A new writer starts from the last commit, and also works after an error that killed the old.
+        *lock(&self.writer) = None;
+        Ok(())
+    }
+
+    fn manifests(&self, server: &ServerName) -> Result<Vec<Manifest>, IndexError> {
+        self.view.load().manifests(server)
+    }
+
+    fn servers(&self) -> Result<Vec<ServerName>, IndexError> {
+        self.view.load().servers()
+    }
+
+    fn entry(&self, key: &ResourceKey) -> Result<Option<Entry>, IndexError> {
+        self.view.load().entry(key)
+    }
+
+    fn keys_of_uri(&self, uri: &str) -> Result<Vec<ResourceKey>, IndexError> {
+        let view = self.view.load();
+        let mut keys = vec![];
+        for server in view.servers()? {
+            let key = ResourceKey { server, uri: uri.into() };
+            if view.holds(&key)? {
+                keys.push(key);
+            }
+        }
+        Ok(keys)
+    }
+
+    fn resources(&self, request: &ResourcesRequest) -> Result<ResourcesPage, IndexError> {
+        self.view.load().resources(request)
+    }
+
+    fn search(&self, request: &StoreRequest) -> Result<StoreAnswer, IndexError> {
+        search::search(&self.view.load(), &self.pool, request)
+    }
+
+    fn stats(&self) -> Result<IndexStats, IndexError> {
+        let view = self.view.load();
+        let counts = view.counts();
+        let bytes = match &self.home {
+            Home::Folder(folder) => folder_bytes(folder).map_err(view::read_error)?,
+            Home::Memory(memory) => memory.total_mem_usage() as u64,
+        };
+        Ok(IndexStats {
+            resources: counts.resources,
+            chunks: counts.chunks,
+            bytes,
+            last_commit: *lock(&self.last_commit),
+        })
+    }
+}
+
+/// Size of all files in a folder. A file may vanish meanwhile: segments are merged all the time.
+fn folder_bytes(folder: &Path) -> std::io::Result<u64> {
+    let mut bytes = 0;
+    for file in std::fs::read_dir(folder)? {
+        bytes += file?.metadata().map_or(0, |metadata| metadata.len());
+    }
+    Ok(bytes)
+}
+
+fn write_error(error: impl std::fmt::Display) -> IndexError {
+    IndexError::Write { reason: error.to_string() }
+}
+
+/// A value that is only ever replaced whole stays whole when a thread dies with the lock.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,277 @@
+//! How a resource lies in the index: one document a chunk, in the order of the chunks, side by side
+//! in one segment. The first carries the resource itself; a resource without text has just that one.
+//!
+//! All documents of a resource are written in one batch and deleted by one term, and merges keep the
+//! order, so the first document of a resource is always `doc - ordinal`.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use ::tantivy::TantivyDocument;
+use ::tantivy::schema::{
+    BytesOptions, FAST, Field, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing,
+    TextOptions, Value,
+};
+use serde::{Deserialize, Serialize};
+
+use super::manifest;
+use crate::index::{Entry, IndexError};
+use crate::model::{Chunk, ResourceKey, ServerName};
+
+/// Changes whenever the same entry is written otherwise; part of the index's fingerprint.
+pub const VERSION: u32 = 1;
+
+/// Longest key that tantivy takes as a term; far above the limit of a URI.
+const MAX_KEY_BYTES: usize = 65_000;
+
+/// Names of the two analyzers in tantivy's registry.
+pub const BODY: &str = "resdex_body";
+pub const WORD: &str = "resdex_word";
+
+/// The fields of the index.
+#[derive(Clone, Copy, Debug)]
+pub struct Fields {
+    /// Server and URI: the term by which a resource is replaced, and its place in orders.
+    pub key: Field,
+    pub server: Field,
+    pub mime: Field,
+    /// The chunk's place in its resource, from 0.
+    pub ordinal: Field,
+    /// On the first document: how many chunks the resource has.
+    pub chunks: Field,
+    /// On the first document: the manifest, readable without the stored text.
+    pub manifest: Field,
+
+    /// Title, the document's own title, and name.
+    pub title: Field,
+    /// The headings above the chunk.
+    pub heading: Field,
+    /// The words of the URI.
+    pub uri: Field,
+    /// On the first document: the server's description.
+    pub description: Field,
+    pub body: Field,
+    pub word: Field,
+
+    /// Stored: the chunk's exact text, the rest of the chunk, and (on the first) the resource.
+    pub text: Field,
+    pub place: Field,
+    pub head: Field,
+}
+
+/// The schema and its fields.
+pub fn schema() -> (Schema, Fields) {
+    let mut builder = Schema::builder();
+    let analyzed = |analyzer: &str, record| {
+        let indexing =
+            TextFieldIndexing::default().set_tokenizer(analyzer).set_index_option(record);
+        TextOptions::default().set_indexing_options(indexing)
+    };
+    let positions = analyzed(BODY, IndexRecordOption::WithFreqsAndPositions);
+    let words = analyzed(WORD, IndexRecordOption::WithFreqs);
+    let raw_column = TextOptions::default().set_fast("raw");
+    let fields = Fields {
+        key: builder.add_bytes_field("key", BytesOptions::default().set_indexed().set_fast()),
+        server: builder.add_text_field("server", STRING | FAST),
+        mime: builder.add_text_field("mime", raw_column),
+        ordinal: builder.add_u64_field("ordinal", FAST),
+        chunks: builder.add_u64_field("chunks", FAST),
+        manifest: builder.add_bytes_field("manifest", FAST),
+        title: builder.add_text_field("title", positions.clone()),
+        heading: builder.add_text_field("heading", positions.clone()),
+        uri: builder.add_text_field("uri", positions.clone()),
+        description: builder.add_text_field("description", positions.clone()),
+        body: builder.add_text_field("body", positions),
+        word: builder.add_text_field("word", words),
+        text: builder.add_text_field("text", STORED),
+        place: builder.add_bytes_field("place", STORED),
+        head: builder.add_bytes_field("head", STORED),
+    };
+    (builder.build(), fields)
+}
+
+/// A key as bytes whose order is the order of keys: a server's name holds no control character.
+pub fn key_bytes(server: &str, uri: &str) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(server.len() + 1 + uri.len());
+    bytes.extend_from_slice(server.as_bytes());
+    bytes.push(0);
+    bytes.extend_from_slice(uri.as_bytes());
+    bytes
+}
+
+/// Server and URI of a key.
+pub fn split_key(bytes: &[u8]) -> Result<(&str, &str), IndexError> {
+    let text = std::str::from_utf8(bytes).ok();
+    text.and_then(|text| text.split_once('\0')).ok_or_else(|| damaged("a key"))
+}
+
+pub fn key_of_bytes(bytes: &[u8]) -> Result<ResourceKey, IndexError> {
+    let (server, uri) = split_key(bytes)?;
+    let server = ServerName::new(server).map_err(|_| damaged("a server's name"))?;
+    Ok(ResourceKey { server, uri: uri.into() })
+}
+
+/// What is said when stored bytes don't have the shape that this version writes.
+pub fn damaged(what: &str) -> IndexError {
+    IndexError::Read {
+        reason: format!(
+            "{what} in it is damaged; delete the index, it is made again from the servers"
+        ),
+    }
+}
+
+/// A chunk without its text, as every document stores it; a tuple, because names would be stored
+/// with each.
+#[derive(Serialize, Deserialize)]
+struct Place(
+    u32,
+    Vec<String>,
+    (u32, u32),
+    Range<u32>,
+    Option<u32>,
+    Option<String>,
+    Vec<Range<u32>>,
+);
+
+/// The documents of an entry: one a chunk, at least one.
+///
+/// # Errors
+/// [`IndexError::Write`] for a key that is longer than the engine takes.
+pub fn documents(fields: &Fields, mut entry: Entry) -> Result<Vec<TantivyDocument>, IndexError> {
+    let key = key_bytes(entry.server.as_str(), &entry.resource.uri);
+    if key.len() > MAX_KEY_BYTES {
+        let reason = format!(
+            "a URI of {} bytes is longer than the {MAX_KEY_BYTES} that the index takes",
+            entry.resource.uri.len()
+        );
+        return Err(IndexError::Write { reason });
+    }
+    let manifest = manifest::encode(&entry);
+    let chunks = std::mem::take(&mut entry.chunks);
+    let common = common(fields, &entry, &key);
+
+    let mut first = common.clone();
+    first.add_u64(fields.chunks, chunks.len() as u64);
+    first.add_bytes(fields.manifest, &manifest);
+    if let Some(description) = &entry.resource.description {
+        first.add_text(fields.description, description);
+    }
+    let head =
+        serde_json::to_vec(&entry).map_err(|e| IndexError::Write { reason: e.to_string() })?;
+    first.add_bytes(fields.head, &head);
+
+    let mut documents = Vec::with_capacity(chunks.len().max(1));
+    let mut first = Some(first);
+    for (ordinal, chunk) in chunks.into_iter().enumerate() {
+        let mut document = first.take().unwrap_or_else(|| common.clone());
+        document.add_u64(fields.ordinal, ordinal as u64);
+        add_chunk(fields, &mut document, chunk)?;
+        documents.push(document);
+    }
+    if let Some(mut alone) = first {
+        alone.add_u64(fields.ordinal, 0);
+        documents.push(alone);
+    }
+    Ok(documents)
+}
+
+/// What each document of a resource has.
+fn common(fields: &Fields, entry: &Entry, key: &[u8]) -> TantivyDocument {
+    let resource = &entry.resource;
+    let mut document = TantivyDocument::default();
+    document.add_bytes(fields.key, key);
+    document.add_text(fields.server, entry.server.as_str());
+    document.add_text(fields.mime, mime_type(entry).unwrap_or_default());
+    for title in titles(entry) {
+        document.add_text(fields.title, title);
+    }
+    document.add_text(fields.uri, uri_words(&resource.uri));
+    document
+}
+
+/// The MIME type that was acted on, else the one that the server gave.
+pub fn mime_type(entry: &Entry) -> Option<&str> {
+    entry.mime_type.as_deref().or(entry.resource.mime_type.as_deref())
+}
+
+/// The names under which people may look for a resource, each once.
+pub fn titles(entry: &Entry) -> Vec<&str> {
+    let mut titles: Vec<&str> = vec![];
+    let all = [entry.resource.title.as_deref(), entry.document_title.as_deref()];
+    for title in all.into_iter().flatten().chain([entry.resource.name.as_str()]) {
+        if !title.is_empty() && !titles.contains(&title) {
+            titles.push(title);
+        }
+    }
+    titles
+}
+
+/// What people are shown as a hit's title.
+pub fn label(entry: &Entry) -> String {
+    let given = entry.resource.title.as_deref().filter(|title| !title.is_empty());
+    let own = entry.document_title.as_deref().filter(|title| !title.is_empty());
+    given.or(own).unwrap_or_else(|| entry.resource.label()).to_owned()
+}
+
+/// The part of a URI in which people's words are: all after the scheme, percent-decoded.
+pub fn uri_words(uri: &str) -> String {
+    let path = uri.split_once(':').map_or(uri, |(_, rest)| rest).trim_start_matches('/');
+    percent_encoding::percent_decode_str(path).decode_utf8_lossy().into_owned()
+}
+
+fn add_chunk(
+    fields: &Fields,
+    document: &mut TantivyDocument,
+    chunk: Chunk,
+) -> Result<(), IndexError> {
+    for heading in &chunk.heading_path {
+        document.add_text(fields.heading, heading);
+    }
+    let language = without_noise(&chunk.text, &chunk.noise);
+    let body = match &chunk.lead {
+        Some(lead) => &format!("{lead}\n{language}"),
+        None => language.as_ref(),
+    };
+    document.add_text(fields.body, body);
+    document.add_text(fields.word, body);
+    document.add_text(fields.text, &chunk.text);
+    let Chunk { part, heading_path, lines, bytes, page, text: _, lead, noise } = chunk;
+    let place = Place(part, heading_path, lines, bytes, page, lead, noise);
+    let place =
+        serde_json::to_vec(&place).map_err(|e| IndexError::Write { reason: e.to_string() })?;
+    document.add_bytes(fields.place, &place);
+    Ok(())
+}
+
+/// The text with its noise blanked out byte by byte, so that places in it stay the same.
+pub fn without_noise<'a>(text: &'a str, noise: &[Range<u32>]) -> Cow<'a, str> {
+    let mut blanked = Cow::Borrowed(text);
+    for range in noise {
+        let range = range.start as usize..range.end as usize;
+        // A range that isn't one of this text blanks nothing.
+        if text.get(range.clone()).is_some() {
+            blanked.to_mut().replace_range(range.clone(), &" ".repeat(range.len()));
+        }
+    }
+    blanked
+}
+
+/// The chunk that a document stores; `None` on that of a resource without text.
+pub fn read_chunk(
+    fields: &Fields,
+    document: &TantivyDocument,
+) -> Result<Option<Chunk>, IndexError> {
+    let Some(place) = document.get_first(fields.place) else { return Ok(None) };
+    let place = place.as_bytes().ok_or_else(|| damaged("a chunk"))?;
+    let Place(part, heading_path, lines, bytes, page, lead, noise) =
+        serde_json::from_slice(place).map_err(|_| damaged("a chunk"))?;
+    let text = document.get_first(fields.text).and_then(|text| text.as_str()).unwrap_or_default();
+    Ok(Some(Chunk { part, heading_path, lines, bytes, page, text: text.to_owned(), lead, noise }))
+}
+
+/// The entry, without its chunks, that a resource's first document stores.
+pub fn read_head(fields: &Fields, document: &TantivyDocument) -> Result<Entry, IndexError> {
+    let head = document.get_first(fields.head).and_then(|head| head.as_bytes());
+    let head = head.ok_or_else(|| damaged("a resource"))?;
+    serde_json::from_slice(head).map_err(|_| damaged("a resource"))
+}

@@ -1,0 +1,546 @@
+//! The store's behaviour, mostly in memory; what concerns files, in a folder.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, TimeZone as _};
+use proptest::prelude::*;
+
+use super::*;
+use crate::index::description_hash;
+use crate::model::{Audience, Chunk, ContentHash, Origin, Outcome, Resource};
+use crate::search::filter::{Clause, Filter};
+use crate::search::query::{Bounds, parse};
+use crate::search::{self, Request};
+
+fn server(name: &str) -> ServerName {
+    ServerName::new(name).unwrap()
+}
+
+fn key(name: &str, uri: &str) -> ResourceKey {
+    ResourceKey { server: server(name), uri: uri.into() }
+}
+
+fn time() -> DateTime<Utc> {
+    Utc.timestamp_opt(1_700_000_000, 123_456_789).unwrap()
+}
+
+fn resource(uri: &str, name: &str) -> Resource {
+    Resource {
+        uri: uri.into(),
+        name: name.into(),
+        title: None,
+        description: None,
+        mime_type: Some("text/markdown".into()),
+        size: Some(7),
+        audience: Audience::Both,
+        priority: Some(0.5),
+        last_modified: Some("2026-01-02T03:04:05Z".into()),
+        origin: Origin::Listed,
+    }
+}
+
+/// An entry whose chunks are the given texts.
+fn entry(on: &str, uri: &str, texts: &[&str]) -> Entry {
+    let mut at = 0;
+    let mut line = 1;
+    let mut chunks = vec![];
+    for text in texts {
+        let newlines = text.matches('\n').count() as u32;
+        chunks.push(Chunk {
+            part: 0,
+            heading_path: vec![],
+            lines: (line, line + newlines),
+            bytes: at..at + text.len() as u32,
+            page: None,
+            text: (*text).into(),
+            lead: None,
+            noise: vec![],
+        });
+        at += text.len() as u32;
+        line += newlines;
+    }
+    Entry {
+        server: server(on),
+        resource: resource(uri, ""),
+        document_title: None,
+        mime_type: None,
+        content_hash: ContentHash([texts.len() as u8; 16]),
+        fingerprint: fingerprint(),
+        outcome: Outcome::Indexed,
+        chunks,
+        indexed_at: time(),
+    }
+}
+
+fn replace(entry: Entry) -> Change {
+    Change::Replace(Box::new(entry))
+}
+
+fn store(entries: Vec<Entry>) -> TantivyStore {
+    let store = TantivyStore::in_memory().unwrap();
+    put(&store, entries);
+    store
+}
+
+fn put(store: &TantivyStore, entries: Vec<Entry>) {
+    apply(store, entries.into_iter().map(replace).collect());
+}
+
+fn apply(store: &TantivyStore, changes: Vec<Change>) {
+    store.apply(changes).unwrap();
+    store.commit().unwrap();
+}
+
+/// What a query finds, as `server uri`, best first.
+fn found(store: &TantivyStore, query: &str) -> Vec<String> {
+    found_within(store, query, Filter::default())
+}
+
+fn found_within(store: &TantivyStore, query: &str, filter: Filter) -> Vec<String> {
+    let request = Request { filter, limit: 1000, ..Request::new(query) };
+    let answer = search::search(store, &request).unwrap();
+    answer.hits.iter().map(|hit| format!("{} {}", hit.key.server, hit.key.uri)).collect()
+}
+
+#[test]
+fn a_resource_comes_back_as_it_went_in() {
+    let mut whole = entry("docs", "docs:///a.md", &["# One\n", "two\n三\n"]);
+    whole.resource.title = Some("Title".into());
+    whole.resource.description = Some("Says".into());
+    whole.resource.origin = Origin::Template("docs:///{name}".into());
+    whole.document_title = Some("One".into());
+    whole.chunks[1].heading_path = vec!["One".into(), "Deeper".into()];
+    whole.chunks[1].page = Some(3);
+    whole.chunks[1].lead = Some("| a | b |".into());
+    whole.chunks[1].noise.push(0..1);
+    let mut skipped = entry("docs", "docs:///b.png", &[]);
+    skipped.outcome = Outcome::Skipped("image/png has no text".into());
+    let store = store(vec![whole.clone(), skipped.clone()]);
+
+    for entry in [&whole, &skipped] {
+        assert_eq!(store.entry(&entry.key()).unwrap().as_ref(), Some(entry));
+    }
+    assert_eq!(store.entry(&key("docs", "docs:///c")).unwrap(), None);
+
+    let mut manifests = store.manifests(&server("docs")).unwrap();
+    manifests.sort_by(|a, b| a.key.cmp(&b.key));
+    let expected = [&whole, &skipped].map(|entry| Manifest {
+        key: entry.key(),
+        content_hash: entry.content_hash,
+        description_hash: description_hash(&entry.resource),
+        fingerprint: entry.fingerprint,
+        chunks: entry.chunks.len() as u32,
+        outcome: entry.outcome.clone(),
+        indexed_at: entry.indexed_at,
+        origin: entry.resource.origin.clone(),
+    });
+    assert_eq!(manifests, expected);
+
+    let stats = store.stats().unwrap();
+    assert_eq!((stats.resources, stats.chunks), (2, 2));
+    assert!(stats.bytes > 0 && stats.last_commit.is_some());
+}
+
+#[test]
+fn a_replaced_resource_is_found_by_its_new_words_only() {
+    let store = store(vec![
+        entry("docs", "a", &["alpha words", "beta words", "gamma words"]),
+        entry("docs", "b", &["other words"]),
+    ]);
+    assert_eq!(found(&store, "beta"), ["docs a"]);
+    put(&store, vec![entry("docs", "a", &["delta words"])]);
+    for gone in ["alpha", "beta", "gamma"] {
+        assert!(found(&store, gone).is_empty(), "{gone} is gone");
+    }
+    assert_eq!(found(&store, "delta"), ["docs a"]);
+    assert_eq!(store.stats().unwrap().chunks, 2);
+
+    // Twice in one batch, and once more: the last counts, once.
+    let twice = [&["first"], &["second"]].map(|texts| replace(entry("docs", "a", texts)));
+    apply(&store, twice.to_vec());
+    put(&store, vec![entry("docs", "a", &["second"])]);
+    assert!(found(&store, "first").is_empty());
+    assert_eq!(found(&store, "second"), ["docs a"]);
+    assert_eq!(store.manifests(&server("docs")).unwrap().len(), 2);
+}
+
+#[test]
+fn two_servers_may_offer_one_uri() {
+    let store = store(vec![
+        entry("one", "note://x", &["shared words"]),
+        entry("two", "note://x", &["shared words"]),
+        entry("two", "note://y", &["shared words"]),
+    ]);
+    assert_eq!(found(&store, "shared"), ["one note://x", "two note://x", "two note://y"]);
+    assert_eq!(
+        store.keys_of_uri("note://x").unwrap(),
+        [key("one", "note://x"), key("two", "note://x")]
+    );
+    apply(&store, vec![Change::Remove(key("one", "note://x"))]);
+    assert_eq!(found(&store, "shared"), ["two note://x", "two note://y"]);
+    assert_eq!(store.servers().unwrap(), [server("two")]);
+    assert_eq!(store.keys_of_uri("note://x").unwrap(), [key("two", "note://x")]);
+
+    apply(&store, vec![Change::RemoveServer(server("two"))]);
+    assert!(found(&store, "shared").is_empty());
+    assert!(store.servers().unwrap().is_empty());
+    assert_eq!(store.stats().unwrap().resources, 0);
+}
+
+#[test]
+fn nothing_is_seen_before_its_commit_nor_after_its_rollback() {
+    let store = store(vec![entry("docs", "a", &["old words"])]);
+    store.apply(vec![replace(entry("docs", "a", &["new words"]))]).unwrap();
+    assert_eq!(found(&store, "old"), ["docs a"]);
+    assert!(found(&store, "new").is_empty());
+    store.rollback().unwrap();
+    store.commit().unwrap();
+    assert_eq!(found(&store, "old"), ["docs a"]);
+    assert!(found(&store, "new").is_empty());
+    put(&store, vec![entry("docs", "a", &["newer words"])]);
+    assert_eq!(found(&store, "newer"), ["docs a"]);
+}
+
+#[test]
+fn a_folder_opens_again_with_what_was_committed() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = IndexConfig { threads: 1, ..IndexConfig::default() };
+    let store = TantivyStore::open(folder.path(), &config).unwrap();
+    put(&store, vec![entry("docs", "a", &["kept words"])]);
+    let committed = store.stats().unwrap().last_commit;
+    // As after kill -9: files of a batch that wasn't committed, and lock files, are left behind.
+    store.apply(vec![replace(entry("docs", "b", &["lost words"]))]).unwrap();
+    let image = tempfile::tempdir().unwrap();
+    for file in std::fs::read_dir(folder.path()).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), image.path().join(file.file_name())).unwrap();
+    }
+    std::fs::write(image.path().join(".tantivy-writer.lock"), b"").unwrap();
+    std::fs::write(image.path().join("0123456789abcdef0123456789abcdef.store"), b"half").unwrap();
+
+    let store = TantivyStore::open(image.path(), &config).unwrap();
+    assert_eq!(store.stats().unwrap().last_commit, committed);
+    assert_eq!(found(&store, "kept"), ["docs a"]);
+    assert!(found(&store, "lost").is_empty());
+    put(&store, vec![entry("docs", "b", &["found words"])]);
+    assert_eq!(found(&store, "found"), ["docs b"]);
+    drop(store);
+    let store = TantivyStore::open(image.path(), &config).unwrap();
+    assert_eq!(store.manifests(&server("docs")).unwrap().len(), 2);
+}
+
+#[test]
+fn a_folder_that_holds_something_else_is_an_error() {
+    let damaged: [(&str, &[u8]); 2] =
+        [("meta.json", b"{\"not\": \"ours\"}"), ("meta.json", b"\xff\x00")];
+    for (file, bytes) in damaged {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(file), bytes).unwrap();
+        let opened = TantivyStore::open(folder.path(), &IndexConfig::default());
+        assert!(matches!(opened, Err(IndexError::Open { .. })), "{file} {bytes:?}");
+    }
+
+    // Another schema.
+    let folder = tempfile::tempdir().unwrap();
+    let mut other = ::tantivy::schema::Schema::builder();
+    other.add_text_field("body", ::tantivy::schema::TEXT);
+    Index::create_in_dir(folder.path(), other.build()).unwrap();
+    let opened = TantivyStore::open(folder.path(), &IndexConfig::default());
+    assert!(matches!(opened, Err(IndexError::Open { .. })));
+}
+
+#[test]
+fn names_titles_descriptions_and_uris_are_found() {
+    let mut skipped = entry("shop", "shop:///img/return%20label.png", &[]);
+    skipped.outcome = Outcome::Skipped("image/png has no text".into());
+    skipped.resource.name = "label-scan".into();
+    skipped.resource.title = Some("Retourenschein".into());
+    skipped.resource.description = Some("A form for customers".into());
+    let mut titled = entry("shop", "shop:///x", &["text"]);
+    titled.document_title = Some("Gebühren".into());
+    titled.chunks[0].heading_path = vec!["Ausland".into()];
+    let store = store(vec![skipped, titled]);
+    for word in ["scan", "Retourenschein", "customers", "return", "img"] {
+        assert_eq!(found(&store, word), ["shop shop:///img/return%20label.png"], "{word}");
+    }
+    for word in ["Gebühren", "Ausland", "text"] {
+        assert_eq!(found(&store, word), ["shop shop:///x"], "{word}");
+    }
+}
+
+#[test]
+fn noise_is_kept_but_not_found_and_a_lead_is_found() {
+    let mut noisy = entry("docs", "a", &["see QUJDREVGRw below"]);
+    noisy.chunks[0].noise.push(4..14);
+    noisy.chunks[0].lead = Some("Column".into());
+    let store = store(vec![noisy.clone()]);
+    assert!(found(&store, "QUJDREVGRw").is_empty());
+    assert_eq!(found(&store, "below"), ["docs a"]);
+    assert_eq!(found(&store, "column"), ["docs a"]);
+    assert_eq!(store.entry(&key("docs", "a")).unwrap(), Some(noisy));
+}
+
+#[test]
+fn resources_are_listed_in_the_order_of_their_keys() {
+    let mut entries: Vec<Entry> =
+        (0..7).map(|n| entry(["b", "a"][n % 2], &format!("u{n}"), &["x", "y"])).collect();
+    entries[3].outcome = Outcome::Skipped("why".into());
+    entries[4].mime_type = Some("image/png".into());
+    let store = TantivyStore::in_memory().unwrap();
+    for entry in entries {
+        // A segment each.
+        put(&store, vec![entry]);
+    }
+    let list = |request: ResourcesRequest| {
+        let page = store.resources(&request).unwrap();
+        let keys = page.resources.iter().map(|row| format!("{}:{}", row.key.server, row.key.uri));
+        (keys.collect::<Vec<_>>().join(" "), page.more)
+    };
+    let all = ResourcesRequest { limit: 10, ..Default::default() };
+    assert_eq!(list(all.clone()), ("a:u1 a:u3 a:u5 b:u0 b:u2 b:u4 b:u6".into(), false));
+    let first = ResourcesRequest { limit: 3, ..Default::default() };
+    assert_eq!(list(first.clone()), ("a:u1 a:u3 a:u5".into(), true));
+    let next = ResourcesRequest { after: Some(key("a", "u5")), limit: 4, ..Default::default() };
+    assert_eq!(list(next), ("b:u0 b:u2 b:u4 b:u6".into(), false));
+    assert_eq!(list(ResourcesRequest { skipped_only: true, ..all.clone() }).0, "a:u3");
+    let images = Clause { mime_types: Some(vec!["image/*".into()]), ..Default::default() };
+    let images = ResourcesRequest { filter: Filter::default().and(images), ..all };
+    assert_eq!(list(images).0, "b:u4");
+}
+
+#[test]
+fn what_a_filter_hides_is_not_found() {
+    let globs = |glob: &str| {
+        globset::GlobSet::builder().add(globset::Glob::new(glob).unwrap()).build().unwrap()
+    };
+    let mut image = entry("two", "x://c/3", &["word"]);
+    image.mime_type = Some("image/png".into());
+    let store = store(vec![
+        entry("one", "x://a/1", &["word"]),
+        entry("one", "x://b/2", &["word"]),
+        image,
+        entry("two", "x://a/4", &["word"]),
+    ]);
+    let clause = Clause::default;
+    let cases = [
+        (clause(), "1 2 3 4"),
+        (Clause { servers: Some(vec![server("two")]), ..clause() }, "3 4"),
+        (Clause { servers: Some(vec![]), ..clause() }, ""),
+        (Clause { servers: Some(vec![server("three")]), ..clause() }, ""),
+        (Clause { mime_types: Some(vec!["text/*".into()]), ..clause() }, "1 2 4"),
+        (Clause { uri_prefix: Some("x://a/".into()), ..clause() }, "1 4"),
+        (Clause { include: Some(globs("x://{a,c}/**")), ..clause() }, "1 3 4"),
+        (Clause { exclude: Some(globs("x://a/**")), ..clause() }, "2 3"),
+    ];
+    for (clause, expected) in cases {
+        let shown = format!("{clause:?}");
+        let hits = found_within(&store, "word", Filter::default().and(clause));
+        let mut hits: Vec<&str> = hits.iter().filter_map(|hit| hit.rsplit('/').next()).collect();
+        hits.sort_unstable();
+        assert_eq!(hits.join(" "), expected, "{shown}");
+    }
+    for (query, expected) in [
+        ("word server:two mime:image/*", 1),
+        ("server:two", 2),
+        ("word uri:x://a/", 2),
+        ("uri:x://*/1 word", 1),
+        ("word server:none", 0),
+    ] {
+        assert_eq!(found(&store, query).len(), expected, "{query}");
+    }
+}
+
+#[test]
+fn phrases_exclusions_and_near_spellings() {
+    let store = store(vec![
+        entry("d", "en", &["The refund deadline is thirty days.", "Shipping is free."]),
+        entry("d", "en2", &["A deadline for every refund request."]),
+        entry("d", "zh", &["退款期限为三十天。"]),
+        entry("d", "zh2", &["期限内可以退款。"]),
+        entry("d", "ru", &["Срок возврата тридцать дней."]),
+        entry("d", "vi", &["Thời hạn hoàn tiền là ba mươi ngày."]),
+    ]);
+    let sorted = |query: &str| {
+        let mut found = found(&store, query);
+        found.sort();
+        found.join(" ")
+    };
+    let cases = [
+        ("refund deadline", "d en d en2"),
+        ("\"refund deadline\"", "d en"),
+        ("\"refund deadline\" request", "d en"),
+        ("refund -shipping", "d en2"),
+        ("refund -\"refund deadline\"", "d en2"),
+        ("-refund -возврата -hoàn", "d zh d zh2"),
+        ("возврата", "d ru"),
+        ("hoàn tiền", "d vi"),
+        ("refnud", "d en d en2"),
+        ("shiping", "d en"),
+        ("возвртаа", "d ru"),
+        ("xyzzyq", ""),
+        ("", ""),
+        ("\"\"", ""),
+        ("?!", ""),
+    ];
+    for (query, expected) in cases {
+        assert_eq!(sorted(query), expected, "{query}");
+    }
+}
+
+#[test]
+fn a_word_that_is_hidden_is_as_good_as_misspelt() {
+    let store =
+        store(vec![entry("mine", "a", &["refunds"]), entry("theirs", "b", &["refunds refundz"])]);
+    let mine = Clause { servers: Some(vec![server("mine")]), ..Clause::default() };
+    let mine = Filter::default().and(mine);
+    assert_eq!(found_within(&store, "refundz", mine), ["mine a"]);
+    assert_eq!(found(&store, "refundz"), ["theirs b"]);
+}
+
+#[test]
+fn pages_of_hits_are_cut_from_one_order() {
+    let entries = (0..25).map(|n| entry("d", &format!("{n:02}"), &["same words", "same words"]));
+    let store = TantivyStore::in_memory().unwrap();
+    for entry in entries.rev() {
+        put(&store, vec![entry]);
+    }
+    let mut uris = vec![];
+    for offset in (0..25).step_by(10) {
+        let request = Request { offset, ..Request::new("same") };
+        let answer = search::search(&store, &request).unwrap();
+        assert_eq!(answer.more, offset < 20);
+        assert_eq!(answer.hits[0].rank, offset + 1);
+        uris.extend(answer.hits.iter().map(|hit| hit.key.uri.to_string()));
+    }
+    let all: Vec<String> = (0..25).map(|n| format!("{n:02}")).collect();
+    assert_eq!(uris, all, "equal scores are in the order of keys");
+}
+
+#[test]
+fn the_best_passage_comes_first_and_others_on_request() {
+    let texts = ["deadline", "nothing", "refund deadline", "refund refund deadline deadline soon"];
+    let store = store(vec![entry("d", "a", &texts), entry("d", "b", &["refund"])]);
+    let request = StoreRequest {
+        query: parse("refund deadline", Bounds::default()),
+        filter: Filter::default(),
+        limit: 5,
+        offset: 0,
+        passages: 3,
+        explain: true,
+    };
+    let answer = store.search(&request).unwrap();
+    let hit = &answer.hits[0];
+    assert_eq!(&*hit.key.uri, "a");
+    let ordinals: Vec<u32> = hit.passages.iter().map(|passage| passage.ordinal).collect();
+    assert_eq!(ordinals, [2, 3, 0]);
+    assert!(hit.passages.iter().is_sorted_by(|a, b| a.score >= b.score));
+    assert_eq!(hit.score, hit.passages[0].score);
+    assert!(hit.explanation.is_some());
+    assert!(!answer.more);
+}
+
+#[test]
+fn relevance_tells_how_much_of_the_query_is_covered() {
+    let filler = (0..50).map(|n| entry("d", &format!("f{n}"), &["the common words of every page"]));
+    let mut entries: Vec<Entry> = filler.collect();
+    entries.push(entry("d", "a", &["the refund deadline"]));
+    let store = store(entries);
+    let relevance = |query: &str| {
+        search::search(&store, &Request::new(query))
+            .unwrap()
+            .hits
+            .first()
+            .map_or(0.0, |h| h.relevance)
+    };
+    assert_eq!(relevance("refund deadline"), 1.0);
+    assert_eq!(relevance("the refund deadline"), 1.0);
+    let half = relevance("refund zzzzzzzz");
+    assert!((0.3..0.7).contains(&half), "{half}");
+    assert!(relevance("the zzzzzzzz yyyyyyyy") < 0.1);
+    let request = Request { min_relevance: Some(0.2), ..Request::new("the refund") };
+    let answer = search::search(&store, &request).unwrap();
+    assert_eq!(answer.hits.len(), 1, "pages with `the` only are out");
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Replace { server: u8, uri: u8, texts: Vec<u8> },
+    Remove { server: u8, uri: u8 },
+    RemoveServer(u8),
+    Commit,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        6 => (0..3u8, 0..5u8, prop::collection::vec(0..9u8, 0..4))
+            .prop_map(|(server, uri, texts)| Step::Replace { server, uri, texts }),
+        2 => (0..3u8, 0..5u8).prop_map(|(server, uri)| Step::Remove { server, uri }),
+        1 => (0..3u8).prop_map(Step::RemoveServer),
+        2 => Just(Step::Commit),
+    ];
+    prop::collection::vec(step, 1..40)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Whatever happens, the index ends as a map would: every resource once, whole, at its last state.
+    #[test]
+    fn the_index_is_a_map(steps in steps()) {
+        let store = TantivyStore::in_memory().unwrap();
+        let mut model: BTreeMap<ResourceKey, Entry> = BTreeMap::new();
+        for step in steps {
+            match step {
+                Step::Replace { server, uri, texts } => {
+                    let texts: Vec<String> = texts.iter().map(|n| format!("word{n}x\n")).collect();
+                    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+                    let entry = entry(&format!("s{server}"), &format!("u{uri}"), &texts);
+                    model.insert(entry.key(), entry.clone());
+                    store.apply(vec![replace(entry)]).unwrap();
+                }
+                Step::Remove { server, uri } => {
+                    let key = key(&format!("s{server}"), &format!("u{uri}"));
+                    model.remove(&key);
+                    store.apply(vec![Change::Remove(key)]).unwrap();
+                }
+                Step::RemoveServer(n) => {
+                    let server = server(&format!("s{n}"));
+                    model.retain(|key, _| key.server != server);
+                    store.apply(vec![Change::RemoveServer(server)]).unwrap();
+                }
+                Step::Commit => store.commit().unwrap(),
+            }
+        }
+        store.commit().unwrap();
+
+        let mut servers: Vec<ServerName> = model.keys().map(|key| key.server.clone()).collect();
+        servers.dedup();
+        prop_assert_eq!(store.servers().unwrap(), servers.clone());
+        let mut keys: Vec<ResourceKey> = vec![];
+        for server in &servers {
+            let manifests = store.manifests(server).unwrap();
+            for manifest in &manifests {
+                prop_assert_eq!(manifest.chunks as usize, model[&manifest.key].chunks.len());
+            }
+            keys.extend(manifests.into_iter().map(|manifest| manifest.key));
+        }
+        keys.sort();
+        prop_assert!(keys.iter().eq(model.keys()));
+        for (key, entry) in &model {
+            let stored = store.entry(key).unwrap();
+            prop_assert_eq!(stored.as_ref(), Some(entry));
+        }
+        for n in 0..9u8 {
+            let word = format!("word{n}x");
+            let mut hits = found(&store, &format!("\"{word}\""));
+            hits.sort();
+            let holds = |entry: &&Entry| entry.chunks.iter().any(|chunk| chunk.text.contains(&word));
+            let expected: Vec<String> = model
+                .values()
+                .filter(holds)
+                .map(|entry| format!("{} {}", entry.server, entry.resource.uri))
+                .collect();
+            prop_assert_eq!(hits, expected);
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! The writer on a store that counts and fails on command.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+
+use super::*;
+use crate::index::{IndexStats, ResourcesPage, ResourcesRequest, StoreAnswer, StoreRequest};
+use crate::model::{Manifest, ResourceKey, ServerName};
+
+/// Remembers what was applied and what was committed.
+#[derive(Default)]
+struct Fake {
+    pending: Mutex<Vec<Change>>,
+    committed: Mutex<Vec<Change>>,
+    commits: AtomicUsize,
+    fails_to_apply: AtomicBool,
+    fails_to_commit: AtomicBool,
+    /// Held by a test to keep the writer busy in `commit`.
+    gate: Mutex<()>,
+}
+
+fn broken() -> IndexError {
+    IndexError::Write { reason: "disk full".into() }
+}
+
+impl IndexStore for Fake {
+    fn apply(&self, changes: Vec<Change>) -> Result<(), IndexError> {
+        if self.fails_to_apply.load(SeqCst) {
+            return Err(broken());
+        }
+        lock(&self.pending).extend(changes);
+        Ok(())
+    }
+
+    fn commit(&self) -> Result<(), IndexError> {
+        let _gate = lock(&self.gate);
+        if self.fails_to_commit.load(SeqCst) {
+            return Err(broken());
+        }
+        lock(&self.committed).append(&mut lock(&self.pending));
+        self.commits.fetch_add(1, SeqCst);
+        Ok(())
+    }
+
+    fn rollback(&self) -> Result<(), IndexError> {
+        lock(&self.pending).clear();
+        Ok(())
+    }
+
+    fn manifests(&self, _: &ServerName) -> Result<Vec<Manifest>, IndexError> {
+        Ok(vec![])
+    }
+
+    fn servers(&self) -> Result<Vec<ServerName>, IndexError> {
+        Ok(vec![])
+    }
+
+    fn entry(&self, _: &ResourceKey) -> Result<Option<Entry>, IndexError> {
+        Ok(None)
+    }
+
+    fn keys_of_uri(&self, _: &str) -> Result<Vec<ResourceKey>, IndexError> {
+        Ok(vec![])
+    }
+
+    fn resources(&self, _: &ResourcesRequest) -> Result<ResourcesPage, IndexError> {
+        Ok(ResourcesPage::default())
+    }
+
+    fn search(&self, _: &StoreRequest) -> Result<StoreAnswer, IndexError> {
+        Ok(StoreAnswer::default())
+    }
+
+    fn stats(&self) -> Result<IndexStats, IndexError> {
+        Ok(IndexStats::default())
+    }
+}
+
+fn change(uri: &str) -> Change {
+    Change::Remove(ResourceKey { server: ServerName::new("s").unwrap(), uri: uri.into() })
+}
+
+fn start() -> (Arc<Fake>, WriterHandle, Writer) {
+    let store = Arc::new(Fake::default());
+    let (handle, writer) = Writer::start(store.clone()).unwrap();
+    (store, handle, writer)
+}
+
+#[tokio::test]
+async fn what_was_applied_is_committed() {
+    let (store, handle, _writer) = start();
+    handle.apply(vec![change("a"), change("b")]).await.unwrap();
+    assert_eq!(*lock(&store.committed), [change("a"), change("b")]);
+    handle.apply(vec![change("c")]).await.unwrap();
+    assert_eq!(lock(&store.committed).len(), 3);
+    assert_eq!(store.commits.load(SeqCst), 2);
+}
+
+#[tokio::test]
+async fn a_flush_without_changes_commits_nothing() {
+    let (store, handle, _writer) = start();
+    handle.flush().await.unwrap();
+    assert_eq!(store.commits.load(SeqCst), 0);
+}
+
+#[tokio::test]
+async fn what_arrives_during_a_commit_shares_the_next() {
+    let (store, handle, _writer) = start();
+    let waiting: Vec<_> = {
+        let _gate = lock(&store.gate);
+        let tasks = (0..20).map(|n| {
+            let handle = handle.clone();
+            tokio::spawn(async move { handle.apply(vec![change(&n.to_string())]).await })
+        });
+        tasks.collect()
+    };
+    for task in waiting {
+        task.await.unwrap().unwrap();
+    }
+    assert_eq!(lock(&store.committed).len(), 20);
+    assert!(store.commits.load(SeqCst) < 20);
+}
+
+#[tokio::test]
+async fn what_was_submitted_is_committed_by_a_flush() {
+    let (store, handle, _writer) = start();
+    for n in 0..5 {
+        handle.submit(vec![change(&n.to_string())]).await.unwrap();
+    }
+    handle.flush().await.unwrap();
+    assert_eq!(lock(&store.committed).len(), 5);
+    assert_eq!(store.commits.load(SeqCst), 1);
+}
+
+#[tokio::test]
+async fn what_was_submitted_is_committed_soon_without_a_flush() {
+    let (store, handle, _writer) = start();
+    handle.submit(vec![change("a")]).await.unwrap();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while lock(&store.committed).is_empty() {
+        assert!(Instant::now() < deadline, "nothing was committed");
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_failure_is_told_to_whoever_waits_and_the_writer_goes_on() {
+    let (store, handle, _writer) = start();
+    for fails in [&store.fails_to_apply, &store.fails_to_commit] {
+        fails.store(true, SeqCst);
+        assert_eq!(handle.apply(vec![change("lost")]).await, Err(broken()));
+        fails.store(false, SeqCst);
+        handle.apply(vec![change("kept")]).await.unwrap();
+    }
+    assert_eq!(*lock(&store.committed), [change("kept"), change("kept")]);
+}
+
+#[tokio::test]
+async fn a_loss_is_told_to_the_handle_that_submitted() {
+    let (store, mine, _writer) = start();
+    let theirs = mine.clone();
+    store.fails_to_apply.store(true, SeqCst);
+    mine.submit(vec![change("lost")]).await.unwrap();
+    // Another's waiting apply tells that the writer has got so far.
+    assert_eq!(theirs.apply(vec![change("lost too")]).await, Err(broken()));
+    store.fails_to_apply.store(false, SeqCst);
+    assert_eq!(theirs.flush().await, Ok(()));
+    assert_eq!(mine.flush().await, Err(broken()));
+    assert_eq!(mine.flush().await, Ok(()), "told once");
+}
+
+#[tokio::test]
+async fn a_stop_commits_what_was_handed_in() {
+    let (store, handle, writer) = start();
+    handle.submit(vec![change("a")]).await.unwrap();
+    writer.stop();
+    assert_eq!(*lock(&store.committed), [change("a")]);
+    assert_eq!(handle.apply(vec![change("b")]).await, Err(IndexError::Stopped));
+    assert_eq!(handle.flush().await, Err(IndexError::Stopped));
+}
+
+#[tokio::test]
+async fn the_last_handle_gone_ends_the_writer() {
+    let (store, handle, writer) = start();
+    handle.submit(vec![change("a")]).await.unwrap();
+    let Writer { sender, thread } = writer;
+    drop((handle, sender));
+    thread.join().unwrap();
+    assert_eq!(*lock(&store.committed), [change("a")]);
+}
+
+#[tokio::test]
+async fn more_than_the_budget_waits_for_room() {
+    let (store, handle, _writer) = start();
+    let gate = lock(&store.gate);
+    let held = handle.budget.clone().try_acquire_many_owned(BUDGET).unwrap();
+    drop(gate);
+    let task = {
+        let handle = handle.clone();
+        tokio::spawn(async move { handle.apply(vec![change("a")]).await })
+    };
+    tokio::task::yield_now().await;
+    assert!(lock(&store.committed).is_empty() && !task.is_finished());
+    drop(held);
+    task.await.unwrap().unwrap();
+}
