@@ -4,6 +4,7 @@
 
 pub mod args;
 mod ask;
+mod config;
 mod local;
 pub mod logs;
 mod paths;
@@ -18,8 +19,9 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use crate::client::ClientError;
+use crate::config::ConfigErrors;
 use crate::daemon::{self, ServeOptions};
-use args::{Cli, Command};
+use args::{Cli, Command, ConfigCommand};
 use text::Look;
 
 /// Why a command failed, what to do about it, and what the process ends with.
@@ -56,6 +58,12 @@ impl CliError {
 impl From<io::Error> for CliError {
     fn from(error: io::Error) -> Self {
         Self::failed(error.to_string())
+    }
+}
+
+impl From<ConfigErrors> for CliError {
+    fn from(errors: ConfigErrors) -> Self {
+        Self::usage(errors.to_string())
     }
 }
 
@@ -108,7 +116,7 @@ fn run(command: Command) -> Result<(), CliError> {
         Command::Serve(args) => {
             let state = paths::state(args.state)?;
             daemon::serve(ServeOptions {
-                config_files: args.config.files,
+                config_files: paths::config(args.config.files)?,
                 socket: paths::socket(args.socket.socket, || Ok(state.clone()))?,
                 state,
                 http: args.http,
@@ -120,7 +128,13 @@ fn run(command: Command) -> Result<(), CliError> {
         Command::Status(args) => ask::status(args, out),
         Command::Sync(args) => ask::sync(args, out),
         Command::Events(args) => ask::events(args, out),
+        Command::Files(args) => local::files(&args),
         Command::Extract(args) => local::extract(&args, out),
+        Command::Config(args) => match args.command {
+            ConfigCommand::Check(args) => config::check(args, out),
+            ConfigCommand::Show(args) => config::show(args, out),
+            ConfigCommand::Import(args) => config::import(&args, out),
+        },
         Command::Completions(args) => local::completions(&args, out),
         Command::Man(args) => local::man(&args),
     }

@@ -1,11 +1,35 @@
 //! What the user wants: schema, load, validate, secret references.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::model::ServerName;
+
+mod dialect;
+mod diff;
+mod draft;
+mod error;
+mod expand;
+mod itself;
+mod load;
+pub mod mask;
+mod own;
+mod read;
+pub mod report;
+mod secret;
+mod tree;
+mod validate;
+mod watch;
+mod write;
+
+pub use dialect::{Dialect, LEGACY_SSE_HINT, LEGACY_SSE_MESSAGE};
+pub use diff::{ConfigDiff, diff};
+pub use error::{ConfigError, ConfigErrors};
+pub use load::sha256_hex;
+pub use mask::Masker;
+pub use secret::Secret;
+pub use watch::ConfigWatch;
 
 /// A configuration that was read, merged from all its files, and checked.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,29 +43,56 @@ pub struct Config {
     pub scopes: BTreeMap<String, ScopeConfig>,
     /// Things that work but deserve a look, each with its file.
     pub warnings: Vec<String>,
-    /// The files it was read from.
+    /// What was passed over without harm (keys of client files that mean nothing here).
+    pub notes: Vec<String>,
+    /// The files it was read from; absolute.
     pub files: Vec<PathBuf>,
+    /// Every file whose change changes this config: `files`, the env files and `${file:…}`.
+    pub watched: Vec<PathBuf>,
+    /// Hides the secrets of all servers and scopes in whatever is logged or answered.
+    pub masker: Masker,
 }
 
-/// A text that must not be printed: it came from a secret reference, or stands where secrets stand.
-#[derive(Clone, PartialEq, Eq, Default)]
-pub struct Secret(String);
-
-impl Secret {
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
+impl Config {
+    /// Reads the files, each in resdex's own TOML or as a client has it, and makes one config of
+    /// them. `env` looks up variables, for references.
+    ///
+    /// A server that can't be configured doesn't fail this: it is [`Readiness::NeedsConfig`].
+    ///
+    /// # Errors
+    /// Everything that is wrong in all the files, with file and line.
+    pub fn load(
+        files: &[PathBuf],
+        env: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, ConfigErrors> {
+        load::load(files, env)
     }
 
-    /// The text itself, for a child's environment, a header or an argument only.
-    pub fn expose(&self) -> &str {
-        &self.0
+    /// Disables the servers that lead back to this daemon. `load` does it for `http.listen`; call it
+    /// again with what the command line says.
+    pub fn disable_own_addresses(&mut self, listen: Option<&str>, socket: Option<&Path>) {
+        itself::disable_own_addresses(self.servers.values_mut(), listen, socket);
+    }
+
+    /// Whether the daemon may listen on an address (`HOST:PORT`): beyond loopback only with tokens.
+    ///
+    /// # Errors
+    /// Says what is wrong with it.
+    pub fn check_listen(&self, listen: &str) -> Result<(), String> {
+        load::check_listen(self, listen)
     }
 }
 
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("***")
-    }
+/// Where the config is when nobody says: `RESDEX_CONFIG`, else `$XDG_CONFIG_HOME/resdex/config.toml`,
+/// else `~/.config/resdex/config.toml`.
+pub fn default_file(env: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    let set = |name: &str| env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    set("RESDEX_CONFIG").or_else(|| {
+        // The XDG rules want a relative path ignored.
+        let folder = set("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
+        let folder = folder.or_else(|| Some(set("HOME")?.join(".config")))?;
+        Some(folder.join("resdex/config.toml"))
+    })
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -264,3 +315,6 @@ impl Default for SocketConfig {
         Self { mode: 0o600, group: None, allow_uids: vec![] }
     }
 }
+
+#[cfg(test)]
+mod tests;

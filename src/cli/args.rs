@@ -34,12 +34,15 @@ pub enum Command {
     Status(Status),
     Sync(Sync),
     Events(Events),
+    Files(Files),
     Extract(Extract),
+    Config(ConfigArgs),
     Completions(Completions),
     Man(Man),
 }
 
-/// Where the daemon listens.
+// Not a doc comment: clap would take it for the help of the commands that this is flattened into.
+// Where the daemon listens.
 #[derive(Debug, Args)]
 pub struct SocketArg {
     /// The daemon's socket [default: $XDG_RUNTIME_DIR/resdex/sock, else STATE/run/sock]
@@ -120,7 +123,7 @@ pub struct Search {
     pub output: Output,
 }
 
-/// How a command that asks the daemon answers.
+// How a command that asks the daemon answers.
 #[derive(Debug, Args)]
 pub struct Output {
     /// Print one JSON document and nothing else
@@ -277,7 +280,7 @@ pub struct ConfigArgs {
 pub enum ConfigCommand {
     /// Say what would run, what wouldn't and why; secrets are masked
     #[command(after_help = "Example:\n  resdex config check --config .mcp.json")]
-    Check(ConfigRead),
+    Check(ConfigCheck),
     /// Print the config in force, all files together; secrets are masked
     #[command(after_help = "Example:\n  resdex config show --config config/resdex.toml")]
     Show(ConfigRead),
@@ -286,6 +289,15 @@ pub enum ConfigCommand {
         after_help = "Example:\n  resdex config import .mcp.json >> ~/.config/resdex/config.toml"
     )]
     Import(ConfigImport),
+}
+
+#[derive(Debug, Args)]
+pub struct ConfigCheck {
+    #[command(flatten)]
+    pub config: ConfigFiles,
+    /// Print one JSON document and nothing else
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]

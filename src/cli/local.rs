@@ -4,13 +4,14 @@ use std::fs;
 
 use clap::CommandFactory as _;
 
-use super::args::{Cli, Completions, Extract, Man};
+use super::args::{Cli, Completions, Extract, Files, Man};
 use super::text::{self};
-use super::{CliError, Out, note};
+use super::{CliError, Out, logs, note};
 use crate::chunk;
 use crate::config::Limits;
 use crate::extract::{self, Extraction};
 use crate::model::{Audience, Body, Content, Document, Format, Origin, Resource, Snapshot};
+use crate::source::files;
 
 /// What the index would hold of a file, by the code that makes it.
 pub fn extract(args: &Extract, out: &Out) -> Result<(), CliError> {
@@ -102,6 +103,24 @@ fn shown(document: &Document, out: &Out) -> String {
         }
     }
     shown
+}
+
+/// Speaks MCP on stdin and stdout; nothing else is printed there.
+pub fn files(args: &Files) -> Result<(), CliError> {
+    let named = |error| CliError::usage(format!("{}: {error}", args.dir.display()));
+    let root = fs::canonicalize(&args.dir).map_err(named)?;
+    let own = root.file_name().unwrap_or_default().to_string_lossy();
+    let name = args.name.as_deref().unwrap_or(&own);
+    files::scheme_of(name).map_err(|reason| {
+        CliError::usage(format!("{name:?} makes no URI scheme: {reason}"))
+            .hint("give it a name with --name, such as docs")
+    })?;
+    logs::start().map_err(CliError::usage)?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let served = runtime.block_on(files::serve_stdio(root.clone(), name));
+    runtime.shutdown_background();
+    served.map_err(|error| CliError::failed(error.to_string()))
 }
 
 pub fn completions(args: &Completions, out: &Out) -> Result<(), CliError> {

@@ -44,3 +44,24 @@ fn set(name: &str) -> Option<PathBuf> {
 fn absolute(name: &str) -> Option<PathBuf> {
     set(name).filter(|path| path.is_absolute())
 }
+
+/// The config files: `--config` and `RESDEX_CONFIG` (both come as `given`), else the default one.
+pub fn config(given: Vec<PathBuf>) -> Result<Vec<PathBuf>, CliError> {
+    if !given.is_empty() {
+        return Ok(given);
+    }
+    let file = crate::config::default_file(&variable).ok_or_else(|| {
+        CliError::usage("neither XDG_CONFIG_HOME nor HOME is set").hint("name a file with --config")
+    })?;
+    if file.exists() {
+        return Ok(vec![file]);
+    }
+    Err(CliError::usage(format!("there is no config: {} doesn't exist", file.display())).hint(
+        "name one with --config: resdex's own TOML, or an MCP client's file such as .mcp.json",
+    ))
+}
+
+/// A variable of the environment, for references in configs.
+pub fn variable(name: &str) -> Option<String> {
+    env::var(name).ok()
+}

@@ -280,7 +280,7 @@ mod tests {
     }
 
     fn check(text: &str, highlights: &[(usize, usize)], expected: Expect) {
-        expected.assert_eq(&snippet(text, highlights, "   ", PLAIN));
+        expected.assert_eq(&snippet(text, highlights, ">  ", PLAIN));
     }
 
     #[test]
@@ -289,16 +289,16 @@ mod tests {
             "  A refund takes\n\n14 days after the request was made.",
             &[],
             expect![[r#"
-                   A refund takes 14 days
-                   after the request was made.
+                >  A refund takes 14 days
+                >  after the request was made.
             "#]],
         );
         check(
             "退款需要十四天，从申请之日起计算。请联系账单部门。",
             &[],
             expect![[r#"
-                   退款需要十四天，从申请之日
-                   起计算。请联系账单部门。
+                >  退款需要十四天，从申请之日
+                >  起计算。请联系账单部门。
             "#]],
         );
         check("", &[], expect![[""]]);
@@ -306,8 +306,8 @@ mod tests {
             "averyveryveryverylongwordthatfitsnowhere at all",
             &[],
             expect![[r#"
-                   averyveryveryverylongwordth
-                   atfitsnowhere at all
+                >  averyveryveryverylongwordth
+                >  atfitsnowhere at all
             "#]],
         );
     }

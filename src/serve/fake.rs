@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use chrono::{DateTime, Utc};
 
 use crate::index::{
-    Change, Entry, IndexError, IndexStats, IndexStore, ResourceRow, ResourcesPage,
+    Change, Entry, IndexError, IndexStats, IndexStore, Match, ResourceRow, ResourcesPage,
     ResourcesRequest, StoreAnswer, StoreHit, StorePassage, StoreRequest,
 };
 use crate::model::{
@@ -162,8 +162,14 @@ impl IndexStore for FakeStore {
                     .filter_map(|(ordinal, chunk)| {
                         let from = chunk.text.find(&request.query.text)?;
                         let to = from + request.query.text.len();
-                        let matches = std::iter::once(from..to).collect();
-                        Some(StorePassage { ordinal, score: 2.5, chunk: chunk.clone(), matches })
+                        let matches = vec![Match { bytes: from..to, word: 0, weight: 1.0 }];
+                        Some(StorePassage {
+                            ordinal,
+                            score: 2.5,
+                            chunk: chunk.clone(),
+                            matches,
+                            instead: None,
+                        })
                     })
                     .take(request.passages)
                     .collect();
@@ -175,6 +181,7 @@ impl IndexStore for FakeStore {
                     last_modified: None,
                     indexed_at: entry.indexed_at,
                     outcome: entry.outcome.clone(),
+                    description: None,
                     score: 2.5,
                     relevance: 0.75,
                     passages,

@@ -54,6 +54,26 @@ impl App {
     /// A field that can't be understood, an unknown or ambiguous resource, or a server that can't
     /// be read and of whose resource the index holds no text.
     pub async fn read(self: &Arc<Self>, request: ReadRequest) -> Result<ReadResponse, ApiError> {
+        // A server's own words may repeat what it was sent.
+        let masker = self.config.load().masker.clone();
+        let masked = |text: String| masker.mask(&text).into_owned();
+        match self.read_as_it_is(request).await {
+            Ok(mut response) => {
+                response.notes = response.notes.into_iter().map(masked).collect();
+                Ok(response)
+            }
+            Err(ApiError { mut detail }) => {
+                detail.message = masked(detail.message);
+                detail.hint = detail.hint.map(masked);
+                Err(ApiError { detail })
+            }
+        }
+    }
+
+    async fn read_as_it_is(
+        self: &Arc<Self>,
+        request: ReadRequest,
+    ) -> Result<ReadResponse, ApiError> {
         let lines = match &request.lines {
             Some(text) => Lines::parse(text).map_err(ApiError::bad_request)?,
             None => Lines::ALL,
@@ -192,7 +212,7 @@ impl App {
         match extract::extract(&resource, snapshot, limits) {
             Extraction::Document(document) => Ok(document),
             Extraction::Skipped(reason) => {
-                Err(ApiError::bad_request(format!("{} has no text: {reason}", mask(&key.uri)))
+                Err(ApiError::bad_request(format!("{} has no text: {reason}", key.uri))
                     .hint(Some("read it without `extracted` and `outline`")))
             }
         }
@@ -455,26 +475,26 @@ fn ambiguous(uri: &str, keys: &[ResourceKey]) -> ApiError {
     let mut servers: Vec<&str> = keys.iter().map(|key| key.server.as_str()).collect();
     servers.dedup();
     if servers.len() == 1 {
-        let uris: Vec<_> = keys.iter().map(|key| mask(&key.uri)).collect();
+        let uris: Vec<_> = keys.iter().map(|key| key.uri.as_ref()).collect();
         return ApiError::new(
             ErrorCode::Ambiguous,
-            format!("{} may be any of: {}", mask(uri), uris.join(" ")),
+            format!("{} may be any of: {}", uri, uris.join(" ")),
         )
         .hint(Some("give the URI exactly as a hit or a list shows it"));
     }
     ApiError::new(
         ErrorCode::Ambiguous,
-        format!("several servers have {}: {}", mask(uri), servers.join(", ")),
+        format!("several servers have {}: {}", uri, servers.join(", ")),
     )
     .hint(Some("name the one that is meant in `server`"))
 }
 
 fn not_found(uri: &str, said: Option<(&ServerName, &String)>, nearest: &[ResourceKey]) -> ApiError {
     let message = match said {
-        None => format!("no server has {}", mask(uri)),
-        Some((server, message)) => format!("{server} has no {} ({message})", mask(uri)),
+        None => format!("no server has {}", uri),
+        Some((server, message)) => format!("{server} has no {} ({message})", uri),
     };
-    let uris: Vec<_> = nearest.iter().map(|key| mask(&key.uri)).collect();
+    let uris: Vec<_> = nearest.iter().map(|key| key.uri.as_ref()).collect();
     let hint = if uris.is_empty() {
         "URIs are those that a search or a list shows; `server` reads one that isn't listed".into()
     } else {
@@ -492,47 +512,8 @@ fn unreadable(key: &ResourceKey, error: &ReadError) -> ApiError {
         ReadError::Source(SourceError::TimedOut { .. }) => ErrorCode::TimedOut,
         ReadError::Source(_) => ErrorCode::ServerError,
     };
-    ApiError::new(code, format!("{} can't be read: {error}", mask(&key.uri)))
+    ApiError::new(code, format!("{} can't be read: {error}", key.uri))
         .hint(Some(format!("`resdex status` says what is wrong with {}", key.server)))
-}
-
-/// A URI for a message: userinfo and the values of secret-looking query parameters are hidden.
-fn mask(uri: &str) -> String {
-    const SECRET: [&str; 8] =
-        ["token", "key", "secret", "password", "passwd", "sig", "auth", "credential"];
-    let (base, fragment) = match uri.split_once('#') {
-        Some((base, fragment)) => (base, Some(fragment)),
-        None => (uri, None),
-    };
-    let (path, query) = match base.split_once('?') {
-        Some((path, query)) => (path, Some(query)),
-        None => (base, None),
-    };
-    let mut masked = match path.split_once("://") {
-        Some((scheme, rest)) => {
-            let end = rest.find('/').unwrap_or(rest.len());
-            match rest[..end].rfind('@') {
-                Some(at) => format!("{scheme}://***{}", &rest[at..]),
-                None => path.to_owned(),
-            }
-        }
-        None => path.to_owned(),
-    };
-    if let Some(query) = query {
-        let pairs = query.split('&').map(|pair| match pair.split_once('=') {
-            Some((name, _)) if SECRET.iter().any(|s| name.to_lowercase().contains(s)) => {
-                format!("{name}=***")
-            }
-            _ => pair.to_owned(),
-        });
-        masked.push('?');
-        masked.push_str(&pairs.collect::<Vec<_>>().join("&"));
-    }
-    if let Some(fragment) = fragment {
-        masked.push('#');
-        masked.push_str(fragment);
-    }
-    masked
 }
 
 #[cfg(test)]

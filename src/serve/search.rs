@@ -5,7 +5,10 @@ use std::time::Instant;
 use super::api::{self, Hit, Passage, SearchRequest, SearchResponse};
 use super::error::ApiError;
 use super::{App, scope};
+use crate::model::Outcome;
+use crate::search;
 use crate::search::filter::Clause;
+use crate::search::query::Bounds;
 
 impl App {
     /// Blocks on the index, never on a server.
@@ -32,7 +35,28 @@ impl App {
                 ..Clause::default()
             });
         }
-        let (hits, more) = self.find(request, filter)?;
+        let answer = search::search(
+            &*self.store,
+            &search::Request {
+                query: request.query.clone(),
+                filter,
+                limit: request.limit,
+                offset: request.offset,
+                passages: request.passages,
+                min_relevance: request.min_relevance,
+                explain: request.explain,
+                bounds: Bounds {
+                    bytes: config.limits.max_query_bytes,
+                    terms: config.limits.max_query_terms,
+                },
+                max_answer_bytes: config.limits.max_answer_bytes,
+            },
+        )?;
+        let hits = answer.hits.into_iter().map(|found| {
+            let stale = self.control.is_stale(&found.key);
+            hit(found, stale, request.passages > 1)
+        });
+        let (hits, more) = (hits.collect(), answer.more);
         let took_ms = (started.elapsed().as_secs_f64() * 100_000.0).round() / 100.0;
         Ok(SearchResponse { request_id: request_id.into(), took_ms, more, hits })
     }
@@ -68,64 +92,40 @@ fn check(request: &SearchRequest, max_query_bytes: usize) -> Result<(), ApiError
     Ok(())
 }
 
-impl App {
-    /// Hands a checked request to the store and shapes what it finds.
-    fn find(
-        &self,
-        request: &SearchRequest,
-        filter: crate::search::filter::Filter,
-    ) -> Result<(Vec<Hit>, bool), ApiError> {
-        let answer = self.store.search(&crate::index::StoreRequest {
-            query: crate::search::query::Query {
-                text: request.query.clone(),
-                ..crate::search::query::Query::default()
-            },
-            filter,
-            limit: request.limit,
-            offset: request.offset,
-            passages: request.passages,
-            explain: request.explain,
-        })?;
-        let hits = answer.hits.into_iter().zip(request.offset + 1..).map(|(hit, rank)| {
-            let stale = self.control.is_stale(&hit.key);
-            let mut passages = hit.passages.iter().map(passage);
-            Hit {
-                rank,
-                server: hit.key.server.to_string(),
-                uri: hit.key.uri.to_string(),
-                title: hit.title,
-                mime_type: hit.mime_type,
-                score: hit.score,
-                relevance: hit.relevance,
-                passage: passages.next().unwrap_or_default(),
-                passages: (request.passages > 1).then(|| passages.collect()),
-                stale,
-                indexed_at: hit.indexed_at,
-                untrusted: true,
-                explanation: hit.explanation,
-            }
-        });
-        Ok((hits.collect(), answer.more))
+fn hit(found: search::Hit, stale: bool, several: bool) -> Hit {
+    let named_only = found.outcome != Outcome::Indexed;
+    let mut passages = found.passages.into_iter().map(|found| passage(found, named_only));
+    Hit {
+        rank: found.rank,
+        server: found.key.server.to_string(),
+        uri: found.key.uri.to_string(),
+        title: found.title,
+        mime_type: found.mime_type,
+        score: found.score,
+        relevance: found.relevance,
+        passage: passages.next().unwrap_or_default(),
+        passages: several.then(|| passages.collect()),
+        stale,
+        indexed_at: found.indexed_at,
+        untrusted: true,
+        explanation: found.explanation,
     }
 }
 
-/// A passage with the text around its first match.
-fn passage(found: &crate::index::StorePassage) -> Passage {
-    const BEFORE: usize = 100;
-    const LONGEST: usize = 400;
-    let text = &found.chunk.text;
-    let first = found.matches.first().map_or(0, |range| range.start);
-    let from = super::cut::floor(text, first.saturating_sub(BEFORE));
-    let to = super::cut::floor(text, from + LONGEST);
-    let scalars = |to: usize| text[from..to].chars().count();
-    let inside = found.matches.iter().filter(|range| range.start >= from && range.end <= to);
+/// A resource that is found by its name only has no lines.
+fn passage(found: search::Passage, named_only: bool) -> Passage {
+    let lines = (!named_only).then_some(found.lines);
     Passage {
-        heading_path: found.chunk.heading_path.clone(),
-        start_line: Some(found.chunk.lines.0),
-        end_line: Some(found.chunk.lines.1),
+        heading_path: found.chunk.heading_path,
+        start_line: lines.map(|(start, _)| start),
+        end_line: lines.map(|(_, end)| end),
         page: found.chunk.page,
         part: Some(found.chunk.part).filter(|part| *part > 0),
-        snippet: text[from..to].to_owned(),
-        highlights: inside.map(|range| (scalars(range.start), scalars(range.end))).collect(),
+        snippet: found.snippet,
+        highlights: found
+            .highlights
+            .into_iter()
+            .map(|(start, end)| (start as usize, end as usize))
+            .collect(),
     }
 }
