@@ -167,6 +167,6 @@ fn parse_cursor(cursor: &str) -> Result<ResourceKey, ApiError> {
 }
 
 #[cfg(test)]
-mod fake;
+pub mod fake;
 #[cfg(test)]
 pub mod tests;

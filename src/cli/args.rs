@@ -83,7 +83,8 @@ pub struct ConfigFiles {
 /// Find the resources that answer a query
 ///
 /// The query is words in any language. "a phrase" must occur as it stands, -word must not occur;
-/// server:NAME, mime:TYPE and uri:PREFIX narrow the search.
+/// server:NAME, mime:TYPE and uri:PREFIX narrow the search. Quote a query with such signs in it as a
+/// whole.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -93,7 +94,7 @@ Examples:
   resdex search timeout --mime 'text/*' --json | jq -r '.hits[].uri'")]
 pub struct Search {
     /// Words in any language
-    #[arg(required = true, value_name = "QUERY", allow_hyphen_values = true)]
+    #[arg(required = true, value_name = "QUERY")]
     pub query: Vec<String>,
     /// Most hits, 1-100
     #[arg(short = 'n', long = "limit", value_name = "N", default_value_t = 10)]
@@ -329,4 +330,57 @@ pub struct Completions {
 pub struct Man {
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    fn search(line: &[&str]) -> Search {
+        let words = ["resdex", "search"].iter().chain(line);
+        match Cli::try_parse_from(words).unwrap().command {
+            Command::Search(search) => search,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_query_is_words_and_options_may_stand_anywhere() {
+        for (line, query, limit) in [
+            (&["refund", "deadline"][..], "refund deadline", 10),
+            (&["退款", "-n", "3"], "退款", 3),
+            (&["-n3", "refund"], "refund", 3),
+            (&["\"exit code\" -windows"], "\"exit code\" -windows", 10),
+            (&["--", "-n", "--json"], "-n --json", 10),
+        ] {
+            let search = search(line);
+            assert_eq!((&*search.query.join(" "), search.limit), (query, limit), "{line:?}");
+        }
+        assert!(search(&["x", "--json"]).output.json);
+    }
+
+    #[test]
+    fn wrong_usage_is_refused() {
+        for line in [
+            &["resdex"][..],
+            &["resdex", "search"],
+            // An excluded word is quoted with the rest, or stands after `--`.
+            &["resdex", "search", "-windows", "code"],
+            &["resdex", "search", "x", "-n", "many"],
+            &["resdex", "read"],
+            &["resdex", "list", "--templates", "--skipped"],
+            &["resdex", "config"],
+            &["resdex", "nothing"],
+            &["resdex", "status", "--nope"],
+        ] {
+            assert!(Cli::try_parse_from(line).is_err(), "{line:?}");
+        }
+    }
 }

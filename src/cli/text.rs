@@ -196,6 +196,12 @@ pub fn snippet(text: &str, highlights: &[(usize, usize)], indent: &str, look: Lo
     out
 }
 
+/// What no line begins with.
+const CLOSING: [char; 24] = [
+    '，', '。', '、', '；', '：', '？', '！', '）', '」', '』', '】', '》', '〉', '〕', '”', '’',
+    'ー', '…', '･', '｡', '､', '｣', '％', '々',
+];
+
 /// Where the line that begins at `from` ends.
 fn line_end(cells: &[Cell], from: usize, room: usize) -> usize {
     let (mut width, mut best) = (0, None);
@@ -294,11 +300,11 @@ mod tests {
             "#]],
         );
         check(
-            "退款需要十四天，从申请之日起计算。请联系账单部门。",
+            "退款需要十四天，从申请那天，请联系账单。",
             &[],
             expect![[r#"
-                >  退款需要十四天，从申请之日
-                >  起计算。请联系账单部门。
+                >  退款需要十四天，从申请那天
+                >  ，请联系账单。
             "#]],
         );
         check("", &[], expect![[""]]);
