@@ -89,7 +89,7 @@ pub enum Change {
 ///   `commit`, all of one key's chunks together with its manifest, never half.
 /// * A reader sees the state of one commit, and no reader waits for a writer.
 /// * A crash leaves the last commit or the one before.
-/// * Only the writer (`index::writer`) calls `apply` and `commit`.
+/// * Only the writer (`index::writer`) calls `apply`, `commit`, `rollback` and `settle`.
 pub trait IndexStore: Send + Sync + 'static {
     /// Hands changes over. Blocking: called from a thread that may wait.
     fn apply(&self, changes: Vec<Change>) -> Result<(), IndexError>;
@@ -97,6 +97,11 @@ pub trait IndexStore: Send + Sync + 'static {
     fn commit(&self) -> Result<(), IndexError>;
     /// Forgets what was applied since the last commit, after an error.
     fn rollback(&self) -> Result<(), IndexError>;
+    /// Takes up what the engine did by itself since the last commit (merging segments), which
+    /// changes no answer. Called by the writer now and then when it has nothing else to do.
+    fn settle(&self) -> Result<(), IndexError> {
+        Ok(())
+    }
 
     /// All manifests of a server, in no order.
     fn manifests(&self, server: &ServerName) -> Result<Vec<Manifest>, IndexError>;

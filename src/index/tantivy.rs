@@ -1,8 +1,9 @@
 //! The index in tantivy, and the only place that knows it.
 //!
 //! * `schema`: how a resource lies in the index; `manifest`: its manifest as bytes.
-//! * `view`: one commit as readers see it; `query`: words → tantivy's query; `collect`: the best
-//!   resources of a query; `search`: all of it together.
+//! * `view`: one commit as readers see it.
+//! * `query`: what was asked → tantivy's query; `words`: what its words mean for relevance and
+//!   highlights; `collect`: the best resources of a query; `search`: all of it together.
 //! * `analyzer`: our analyzers as tantivy's tokenizers.
 //!
 //! **Durability.** Tantivy syncs the folder before it renames `meta.json`, not after, so a commit
@@ -19,6 +20,7 @@ mod search;
 #[cfg(test)]
 mod tests;
 mod view;
+mod words;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -46,6 +48,9 @@ use crate::{analyze, chunk, extract};
 const MIN_HEAP_PER_THREAD: usize = 15_000_000;
 /// The most; bytes.
 const MAX_HEAP_PER_THREAD: usize = 4_000_000_000;
+
+/// Blocks of stored text (16 KiB each) that are kept unpacked for each segment.
+const CACHED_BLOCKS: usize = 16;
 
 /// What entries are made of at present. An entry with another fingerprint is to be made again.
 pub fn fingerprint() -> Fingerprint {
@@ -125,7 +130,11 @@ impl TantivyStore {
             .tokenizers(tokenizers)
             .open_or_create(directory)?;
         // Reloading is the last step of our own commit; nothing else may change what searches see.
-        let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
+        let reader = index
+            .reader_builder()
+            .reload_policy(ReloadPolicy::Manual)
+            .doc_store_cache_num_blocks(CACHED_BLOCKS)
+            .try_into()?;
         let view = View::new(reader.searcher(), fields)?;
         let payload = index.load_metas()?.payload;
         let last_commit = payload.and_then(|payload| payload.parse().ok());
@@ -169,6 +178,14 @@ impl TantivyStore {
             None => slot.insert(self.new_writer().map_err(write_error)?),
         };
         call(writer)
+    }
+
+    /// Shows searches what is committed. Only the writer's thread does, so a view never goes back.
+    fn publish(&self) -> Result<(), IndexError> {
+        self.reader.reload().map_err(view::read_error)?;
+        let view = View::new(self.reader.searcher(), self.fields).map_err(view::read_error)?;
+        self.view.store(Arc::new(view));
+        Ok(())
     }
 
     fn put(&self, writer: &IndexWriter, entry: Entry) -> Result<(), IndexError> {
@@ -216,11 +233,18 @@ impl IndexStore for TantivyStore {
             self.index.directory().sync_directory().map_err(write_error)?;
             Ok(())
         })?;
-        self.reader.reload().map_err(view::read_error)?;
-        let view = View::new(self.reader.searcher(), self.fields).map_err(view::read_error)?;
-        self.view.store(Arc::new(view));
+        self.publish()?;
         *lock(&self.last_commit) = Some(now);
         Ok(())
+    }
+
+    fn settle(&self) -> Result<(), IndexError> {
+        let segments = self.index.searchable_segment_ids().map_err(view::read_error)?;
+        let view = self.view.load();
+        let shown = view.searcher.segment_readers().iter().map(|segment| segment.segment_id());
+        // Segments are merged after a commit. Until the view moves on, searches go through the small
+        // ones, and the disk keeps them.
+        if shown.eq(segments) { Ok(()) } else { self.publish() }
     }
 
     fn rollback(&self) -> Result<(), IndexError> {

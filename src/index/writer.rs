@@ -13,7 +13,9 @@
 //!    or until the second has passed, and commits then.
 //! 5. The store fails: everything since the last commit is rolled back, all who wait for it are told
 //!    (those who don't, at their next `flush`), and the writer goes on. Trying again is the caller's.
-//! 6. [`Writer::stop`], or the last handle is gone: what is queued is applied and committed, and the
+//! 6. It has been idle for two seconds, then four, and so on up to a few minutes after the last commit:
+//!    the store may take up what it did in the background ([`IndexStore::settle`]). Then it sleeps.
+//! 7. [`Writer::stop`], or the last handle is gone: what is queued is applied and committed, and the
 //!    thread ends.
 //!
 //! Changes that wait are held to a budget of bytes; who brings more waits asynchronously.
@@ -31,6 +33,9 @@ use super::{Change, Entry, IndexError, IndexStore};
 const MAX_UNCOMMITTED: Duration = Duration::from_secs(1);
 /// Bytes of changes that may wait for the writer.
 const BUDGET: u32 = 64 << 20;
+/// Idle times after which the store may settle: the first, doubled up to the last.
+const FIRST_SETTLE: Duration = Duration::from_secs(2);
+const LAST_SETTLE: Duration = Duration::from_secs(256);
 
 /// The thread. Dropped, it goes on until the last handle is gone.
 pub struct Writer {
@@ -171,12 +176,14 @@ struct Loop {
     since: Option<Instant>,
     /// Whom the next commit or failure concerns.
     reports: Vec<Report>,
+    /// How long to be idle before the store may settle again; `None` when it has.
+    settle_after: Option<Duration>,
     stopping: bool,
 }
 
 impl Loop {
     fn new(store: Arc<dyn IndexStore>, receiver: Receiver<Message>) -> Self {
-        Self { store, receiver, since: None, reports: vec![], stopping: false }
+        Self { store, receiver, since: None, reports: vec![], settle_after: None, stopping: false }
     }
 
     fn run(mut self) {
@@ -214,7 +221,21 @@ impl Loop {
                 Err(RecvTimeoutError::Disconnected) => return None,
             }
         }
+        while let Some(idle) = self.settle_after {
+            match self.receiver.recv_timeout(idle) {
+                Ok(message) => return Some(message),
+                Err(RecvTimeoutError::Timeout) => self.settle(idle),
+                Err(RecvTimeoutError::Disconnected) => return None,
+            }
+        }
         self.receiver.recv().ok()
+    }
+
+    fn settle(&mut self, idle: Duration) {
+        self.settle_after = Some(idle * 2).filter(|next| *next <= LAST_SETTLE);
+        if let Err(error) = self.store.settle() {
+            tracing::warn!(%error, "the index stays as it was at the last commit");
+        }
     }
 
     fn is_late(&self) -> bool {
@@ -233,7 +254,12 @@ impl Loop {
 
     fn commit(&mut self) {
         // Nothing applied: whoever waits has nothing to wait for.
-        let committed = if self.since.is_some() { self.store.commit() } else { Ok(()) };
+        let committed = if self.since.is_some() {
+            self.settle_after = Some(FIRST_SETTLE);
+            self.store.commit()
+        } else {
+            Ok(())
+        };
         match committed {
             Ok(()) => self.finish(Ok(())),
             Err(error) => self.fail(error),

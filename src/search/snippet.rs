@@ -13,7 +13,7 @@ use crate::index::Match;
 
 /// Longest snippet, in characters.
 pub const MAX_CHARS: usize = 400;
-/// About how long the pieces of an overlong sentence are, in characters.
+/// About how long the pieces of an overlong sentence are, in characters; less in a small window.
 const PIECE_CHARS: usize = 80;
 /// Marks text that was cut within a sentence.
 const ELLIPSIS: &str = "…";
@@ -39,16 +39,17 @@ pub fn cut(text: &str, matches: &[Match], max_chars: usize) -> Snippet {
     let matches = telling(matches);
     let units = units(text, &matches, room);
     let Some(window) = best_window(&units, &matches, room) else { return Snippet::default() };
-    let bytes = trim(text, units[window.start].bytes.start..units[window.end - 1].bytes.end, room);
+    let whole = units[window.start].bytes.start..units[window.end - 1].bytes.end;
+    let bytes = trim(text, whole.clone(), room);
+    let cut_after = units.get(window.end).is_some_and(|next| next.cut_before)
+        || !text[bytes.end..whole.end].trim().is_empty();
+
     let mut shown = Shown::default();
-    if units[window.start].cut_before && bytes.start > 0 {
+    if units[window.start].cut_before {
         shown.push_plain(ELLIPSIS);
     }
     shown.push(text, bytes.clone(), &matches);
-    if units.get(window.end).is_some_and(|next| next.cut_before)
-        || bytes.end < units[window.end - 1].bytes.end
-            && !text[bytes.end..units[window.end - 1].bytes.end].trim().is_empty()
-    {
+    if cut_after {
         shown.push_plain(ELLIPSIS);
     }
     Snippet { text: shown.text, highlights: shown.highlights, bytes }
@@ -108,7 +109,7 @@ fn units(text: &str, matches: &[&Match], room: usize) -> Vec<Unit> {
         if chars <= room {
             units.push(Unit { bytes: start..end, chars, cut_before: false });
         } else {
-            pieces(text, start..end, matches, &mut units);
+            pieces(text, start..end, matches, PIECE_CHARS.min(room.div_ceil(3)), &mut units);
         }
         start = end;
     }
@@ -116,7 +117,13 @@ fn units(text: &str, matches: &[&Match], room: usize) -> Vec<Unit> {
 }
 
 /// Cuts an overlong sentence: at a space where there is one, and never within a match of sane length.
-fn pieces(text: &str, sentence: Range<usize>, matches: &[&Match], units: &mut Vec<Unit>) {
+fn pieces(
+    text: &str,
+    sentence: Range<usize>,
+    matches: &[&Match],
+    length: usize,
+    units: &mut Vec<Unit>,
+) {
     let mut from = sentence.start;
     let mut chars = 0;
     // End of the match that covers the place, if any: pieces aren't cut before it.
@@ -129,8 +136,8 @@ fn pieces(text: &str, sentence: Range<usize>, matches: &[&Match], units: &mut Ve
             uncut = uncut.max(found.bytes.end);
             next_match += 1;
         }
-        let long = chars >= PIECE_CHARS && after_space || chars >= PIECE_CHARS + PIECE_CHARS / 2;
-        if long && at >= uncut || chars >= 4 * PIECE_CHARS {
+        let long = chars >= length && after_space || chars >= length + length / 2;
+        if long && at >= uncut || chars >= 4 * length {
             units.push(Unit { bytes: from..at, chars, cut_before: from > sentence.start });
             (from, chars) = (at, 0);
         }
@@ -144,37 +151,22 @@ fn pieces(text: &str, sentence: Range<usize>, matches: &[&Match], units: &mut Ve
 /// The run of units that shows the most, as numbers of units.
 fn best_window(units: &[Unit], matches: &[&Match], room: usize) -> Option<Range<usize>> {
     let mut best: Option<(f32, Range<usize>)> = None;
-    let mut seen: Vec<(u32, u32)> = vec![];
     for start in 0..units.len() {
-        let end = grow(units, start, room);
-        let bytes = units[start].bytes.start..units[end - 1].bytes.end;
-        let first = matches.partition_point(|found| found.bytes.start < bytes.start);
-        seen.clear();
-        let mut value = 0.0;
-        for found in matches[first..].iter().take_while(|found| found.bytes.start < bytes.end) {
-            // Seeing a word again tells little more.
-            let times = match seen.iter_mut().find(|(word, _)| *word == found.word) {
-                Some((_, times)) => {
-                    *times += 1;
-                    *times
-                }
-                None => {
-                    seen.push((found.word, 1));
-                    1
-                }
-            };
-            value += match times {
-                1 => found.weight.max(f32::MIN_POSITIVE),
-                2..=3 => found.weight * 0.1,
-                _ => 0.0,
-            };
-        }
+        let window = start..grow(units, start, room);
+        let value = value(units, &window, matches);
         // Of equal windows the one that begins with the match: what follows it says most about it.
         if best.as_ref().is_none_or(|(old, _)| value > *old || value == *old && value > 0.0) {
-            best = Some((value, start..end));
+            best = Some((value, window));
         }
     }
-    let (_, mut window) = best?;
+    let (most, mut window) = best?;
+    // A match within a sentence needs what comes right before it, too.
+    if units[window.start].cut_before {
+        let earlier = window.start - 1..grow(units, window.start - 1, room);
+        if value(units, &earlier, matches) >= most {
+            window = earlier;
+        }
+    }
     // Room that the end of the text left goes to what stands before.
     let mut chars: usize = units[window.clone()].iter().map(|unit| unit.chars).sum();
     while window.start > 0 && chars + units[window.start - 1].chars <= room {
@@ -182,6 +174,29 @@ fn best_window(units: &[Unit], matches: &[&Match], room: usize) -> Option<Range<
         chars += units[window.start].chars;
     }
     Some(window)
+}
+
+/// How much of the query a window shows.
+fn value(units: &[Unit], window: &Range<usize>, matches: &[&Match]) -> f32 {
+    let bytes = units[window.start].bytes.start..units[window.end - 1].bytes.end;
+    let first = matches.partition_point(|found| found.bytes.start < bytes.start);
+    let mut seen: Vec<(u32, u32)> = vec![];
+    let mut value = 0.0;
+    for found in matches[first..].iter().take_while(|found| found.bytes.start < bytes.end) {
+        let known = seen.iter().position(|(word, _)| *word == found.word);
+        let at = known.unwrap_or_else(|| {
+            seen.push((found.word, 0));
+            seen.len() - 1
+        });
+        seen[at].1 += 1;
+        // Seeing a word again tells little more.
+        value += match seen[at].1 {
+            1 => found.weight.max(f32::MIN_POSITIVE),
+            2..=3 => found.weight * 0.1,
+            _ => 0.0,
+        };
+    }
+    value
 }
 
 /// The end of the longest window from a unit on; at least that unit itself.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ::tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 
-use crate::analyze::{self, Analyzer, Field};
+use crate::analyze::{Analyzer, Field};
 
 /// Analyzers that nobody uses at the moment. Cheap to clone; all clones share.
 #[derive(Clone, Default)]
@@ -20,13 +20,6 @@ impl Pool {
         let result = call(&mut analyzer);
         self.put(analyzer);
         result
-    }
-
-    /// The tokens of a text, in order.
-    pub fn tokens(&self, field: Field, text: &str) -> Vec<analyze::Token> {
-        let mut tokens = vec![];
-        self.with(|analyzer| analyzer.analyze(field, text, &mut |t| tokens.push(t.clone())));
-        tokens
     }
 
     fn take(&self) -> Analyzer {

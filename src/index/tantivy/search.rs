@@ -1,19 +1,15 @@
 //! A request → the best resources, with their passages, relevance and what matched.
 
-use std::collections::{HashMap, HashSet};
-
 use ::tantivy::DocAddress;
 use ::tantivy::query::EnableScoring;
 
 use super::analyzer::Pool;
 use super::collect::{self, Found, Visible};
-use super::query::{self, Compiled, Words};
+use super::query::{self, Compiled};
 use super::schema;
 use super::view::{View, read_error};
-use crate::analyze::Field;
-use crate::index::{
-    Entry, IndexError, Match, Matched, StoreAnswer, StoreHit, StorePassage, StoreRequest,
-};
+use super::words;
+use crate::index::{Entry, IndexError, Matched, StoreAnswer, StoreHit, StorePassage, StoreRequest};
 use crate::model::Chunk;
 
 /// Runs a request on one commit.
@@ -62,22 +58,23 @@ fn hit(
         let document = view.document(DocAddress::new(found.segment, *doc))?;
         let chunk = schema::read_chunk(fields, &document)?.unwrap_or_else(empty_chunk);
         let text = schema::without_noise(&chunk.text, &chunk.noise);
-        let in_text = matches(pool, &compiled.words, &text);
+        let in_text = compiled.words.find(pool, &text);
         let names = names(&entry, &chunk);
-        // Names are many and short, and only looked at where they are needed.
-        let in_names: Vec<Matches> = if at == 0 || in_text.places.is_empty() {
-            names.iter().map(|name| matches(pool, &compiled.words, name)).collect()
+        // Names are many, and only looked at where they are needed.
+        let in_names: Vec<words::Found> = if at == 0 || in_text.matches.is_empty() {
+            names.iter().map(|name| compiled.words.find(pool, name)).collect()
         } else {
             vec![]
         };
         if at == 0 {
-            relevance = coverage(&compiled.words, &in_text, &in_names);
+            let everywhere: Vec<_> = in_names.iter().chain([&in_text]).collect();
+            relevance = compiled.words.coverage(&everywhere);
         }
-        let instead = if in_text.places.is_empty() { best_name(&names, in_names) } else { None };
+        let instead = if in_text.matches.is_empty() { best_name(names, in_names) } else { None };
         passages.push(StorePassage {
             ordinal: doc - found.first,
             score: *score,
-            matches: in_text.places,
+            matches: in_text.matches,
             instead,
             chunk,
         });
@@ -119,56 +116,6 @@ fn empty_chunk() -> Chunk {
     }
 }
 
-/// What of a chunk matched.
-#[derive(Default)]
-struct Matches {
-    places: Vec<Match>,
-    seen: Seen,
-}
-
-/// How much of each word was seen.
-#[derive(Default)]
-struct Seen {
-    /// By word: the body terms of it that occur, and how surely each stands for it.
-    parts: HashMap<u32, HashMap<String, f32>>,
-    /// Words that occur as they were typed.
-    whole: HashSet<u32>,
-}
-
-impl Seen {
-    fn add(&mut self, field: Field, term: &str, word: u32, sure: f32) {
-        match field {
-            Field::Word => {
-                self.whole.insert(word);
-            }
-            Field::Body => {
-                let parts = self.parts.entry(word).or_default();
-                if !parts.contains_key(term) {
-                    parts.insert(term.to_owned(), sure);
-                }
-            }
-        }
-    }
-}
-
-fn matches(pool: &Pool, words: &Words, text: &str) -> Matches {
-    let mut matches = Matches::default();
-    pool.with(|analyzer| {
-        for field in [Field::Body, Field::Word] {
-            analyzer.analyze(field, text, &mut |token| {
-                for (word, sure) in words.of(field, &token.term) {
-                    matches.seen.add(field, &token.term, *word, *sure);
-                    let weight = words.words.get(*word as usize).map_or(0.0, |word| word.weight);
-                    matches.places.push(Match { bytes: token.from..token.to, word: *word, weight });
-                }
-            });
-        }
-    });
-    matches.places.sort_by_key(|place| (place.bytes.start, place.bytes.end, place.word));
-    matches.places.dedup();
-    matches
-}
-
 /// What a passage is found by beside its text, in the order in which it is shown.
 fn names(entry: &Entry, chunk: &Chunk) -> Vec<String> {
     let mut names: Vec<String> = chunk.lead.iter().cloned().collect();
@@ -180,46 +127,13 @@ fn names(entry: &Entry, chunk: &Chunk) -> Vec<String> {
 }
 
 /// The name that shows the most of the query.
-fn best_name(names: &[String], matches: Vec<Matches>) -> Option<Matched> {
+fn best_name(names: Vec<String>, found: Vec<words::Found>) -> Option<Matched> {
     let mut best: Option<(f32, Matched)> = None;
-    for (name, matches) in names.iter().zip(matches) {
-        let mut words: Vec<(u32, f32)> =
-            matches.places.iter().map(|place| (place.word, place.weight)).collect();
-        words.sort_unstable_by_key(|(word, _)| *word);
-        words.dedup_by_key(|(word, _)| *word);
-        let told: f32 = words.iter().map(|(_, weight)| weight).sum();
-        if !words.is_empty() && best.as_ref().is_none_or(|(old, _)| told > *old) {
-            best = Some((told, Matched { text: name.clone(), matches: matches.places }));
+    for (text, found) in names.into_iter().zip(found) {
+        let weight = found.weight();
+        if !found.matches.is_empty() && best.as_ref().is_none_or(|(old, _)| weight > *old) {
+            best = Some((weight, Matched { text, matches: found.matches }));
         }
     }
     best.map(|(_, matched)| matched)
-}
-
-/// How much of the query a passage covers, 0–1: the share of the query's words that occur in it, in
-/// the headings above it or in the resource's names, each word weighed by its rarity. A word that occurs
-/// nowhere in the index counts most among the missing. Of a word that occurs in part (bigrams, parts
-/// of a compound) that part counts; one that was found by a near spelling counts 0.6.
-///
-/// Unlike a score it doesn't depend on the length of the query or the size of the index, so one
-/// threshold does for all queries. A query of filters only is covered whole.
-fn coverage(words: &Words, text: &Matches, names: &[Matches]) -> f32 {
-    let (mut covered, mut total) = (0.0, 0.0);
-    for (number, word) in (0..).zip(&words.words) {
-        let places = names.iter().chain([text]);
-        let share = places.map(|place| share(&place.seen, number, word.parts)).fold(0.0, f32::max);
-        covered += word.weight * share;
-        total += word.weight;
-    }
-    if total > 0.0 { (covered / total).clamp(0.0, 1.0) } else { 1.0 }
-}
-
-/// How much of a word was seen, 0–1.
-fn share(seen: &Seen, word: u32, parts: usize) -> f32 {
-    if seen.whole.contains(&word) {
-        return 1.0;
-    }
-    let Some(found) = seen.parts.get(&word) else { return 0.0 };
-    let near = found.values().copied().filter(|sure| *sure < 1.0).fold(0.0, f32::max);
-    let exact = found.values().filter(|sure| **sure >= 1.0).count() as f32;
-    (exact / parts.max(1) as f32).max(near)
 }

@@ -250,6 +250,72 @@ fn a_folder_that_holds_something_else_is_an_error() {
 }
 
 #[test]
+fn a_damaged_file_is_an_error_and_no_panic() {
+    let config = IndexConfig { threads: 1, ..IndexConfig::default() };
+    let whole = tempfile::tempdir().unwrap();
+    let store = TantivyStore::open(whole.path(), &config).unwrap();
+    put(
+        &store,
+        vec![entry("docs", "a", &["some words", "more words"]), entry("docs", "b", &["x"])],
+    );
+    put(&store, vec![entry("docs", "b", &["y"])]);
+    drop(store);
+    let files: Vec<_> =
+        std::fs::read_dir(whole.path()).unwrap().map(|f| f.unwrap().path()).collect();
+    for damaged in &files {
+        for keep in [0.0, 0.5] {
+            let folder = tempfile::tempdir().unwrap();
+            for file in &files {
+                std::fs::copy(file, folder.path().join(file.file_name().unwrap())).unwrap();
+            }
+            let damaged = folder.path().join(damaged.file_name().unwrap());
+            let bytes = std::fs::read(&damaged).unwrap();
+            let kept = (bytes.len() as f64 * keep) as usize;
+            std::fs::write(&damaged, &bytes[..kept]).unwrap();
+            match TantivyStore::open(folder.path(), &config) {
+                // Files of no consequence, such as locks.
+                Ok(store) => assert_eq!(found(&store, "words"), ["docs a"], "{damaged:?}"),
+                Err(error) => assert!(matches!(error, IndexError::Open { .. })),
+            }
+        }
+    }
+}
+
+#[test]
+fn updates_one_by_one_dont_let_the_index_grow() {
+    let text = |n: usize, round: usize| format!("resource {n} as of round {round}, {}", n * 7919);
+    let entries = |round: usize| {
+        (0..30).map(move |n| {
+            let texts = [text(n, round), text(n, round), text(n, round)];
+            entry("docs", &format!("{n:02}"), &texts.each_ref().map(String::as_str))
+        })
+    };
+    let store = store(entries(0).collect());
+    for round in 1..=10 {
+        for entry in entries(round) {
+            put(&store, vec![entry]);
+        }
+    }
+    let fresh = self::store(entries(10).collect());
+    // Merges run in the background; they are waited for with a deadline.
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    loop {
+        store.settle().unwrap();
+        let (grown, fresh) = (store.stats().unwrap().bytes, fresh.stats().unwrap().bytes);
+        if grown < 3 * fresh {
+            break;
+        }
+        assert!(std::time::Instant::now() < deadline, "{grown} bytes, {fresh} when fresh");
+        std::thread::yield_now();
+    }
+    for entry in entries(10) {
+        assert_eq!(store.entry(&entry.key()).unwrap(), Some(entry), "whole after all the merges");
+    }
+    assert_eq!(found(&store, "\"round 10\"").len(), 30);
+    assert_eq!(found(&store, "\"round 9\"").len(), 0);
+}
+
+#[test]
 fn names_titles_descriptions_and_uris_are_found() {
     let mut skipped = entry("shop", "shop:///img/return%20label.png", &[]);
     skipped.outcome = Outcome::Skipped("image/png has no text".into());
