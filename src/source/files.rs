@@ -13,6 +13,7 @@
 //!                                    ▲ list                       │ read ─▶ open
 //! ```
 
+mod content;
 mod folder;
 mod handler;
 mod mime;
@@ -22,6 +23,7 @@ mod scan;
 mod stdio;
 mod title;
 mod uri;
+mod walk;
 mod watch;
 
 use std::path::PathBuf;
@@ -33,6 +35,7 @@ use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 use tokio::sync::Semaphore;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use crate::config::Limits;
 use folder::Folder;
 use handler::Connection;
 pub use stdio::serve_stdio;
@@ -40,6 +43,8 @@ pub use uri::scheme_of;
 
 /// Reads at a time, of all clients.
 const READS_IN_FLIGHT: usize = 32;
+/// What a message holds besides its content, at most.
+const ENVELOPE_BYTES: u64 = 64 << 10;
 /// Buffer of a pipe in memory.
 const PIPE_BYTES: usize = 256 << 10;
 
@@ -77,9 +82,21 @@ impl Default for FilesOptions {
             page_size: 500,
             max_text_bytes: 8 * MIB,
             max_blob_bytes: 11 * MIB,
-            max_message_bytes: 16 * MIB - (64 << 10),
+            max_message_bytes: 16 * MIB - ENVELOPE_BYTES,
             max_files: 1_000_000,
             polling: false,
+        }
+    }
+}
+
+impl From<&Limits> for FilesOptions {
+    fn from(limits: &Limits) -> Self {
+        let message = (limits.max_message_bytes as u64).saturating_sub(ENVELOPE_BYTES);
+        Self {
+            max_text_bytes: limits.max_text_bytes as u64,
+            max_blob_bytes: limits.max_blob_bytes as u64,
+            max_message_bytes: message,
+            ..Self::default()
         }
     }
 }

@@ -172,3 +172,66 @@ impl State {
             })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::outbox::Pending;
+    use super::*;
+
+    async fn refresh(folder: &Arc<Folder>) -> Result<usize, ScanError> {
+        folder.refresh(HashSet::new(), true).await.map(|found| found.files.len())
+    }
+
+    fn follow(folder: &Folder) -> Arc<Outbox> {
+        let outbox = Arc::new(Outbox::new(true));
+        assert!(outbox.subscribe("a.md".into(), "h:///a.md".into()));
+        folder.register(&outbox);
+        outbox
+    }
+
+    fn list_changed() -> Pending {
+        Pending { list_changed: true, ..Pending::default() }
+    }
+
+    #[tokio::test]
+    async fn an_emptied_folder_is_believed_after_a_while() {
+        let base = tempfile::tempdir().unwrap();
+        let root = base.path().join("root");
+        fs::create_dir(&root).unwrap();
+        fs::write(root.join("a.md"), "").unwrap();
+        let folder = Arc::new(Folder::new(root.clone(), "h".into(), FilesOptions::default()));
+        let outbox = follow(&folder);
+        assert_eq!(refresh(&folder).await, Ok(1));
+
+        fs::rename(&root, base.path().join("away")).unwrap();
+        fs::create_dir(&root).unwrap();
+        assert_eq!(refresh(&folder).await, Err(ScanError::Emptied(root.clone())));
+        assert_eq!(outbox.next().await, list_changed());
+        assert_eq!(refresh(&folder).await, Err(ScanError::Emptied(root)));
+        assert!(folder.last_good().unwrap().files.contains_key(std::ffi::OsStr::new("a.md")));
+
+        folder.lock().emptied = Instant::now().checked_sub(EMPTIED_FOR);
+        assert_eq!(refresh(&folder).await, Ok(0));
+        assert_eq!(outbox.next().await, list_changed());
+        assert!(folder.current().unwrap().is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_folder_that_comes_back_is_to_be_listed_again() {
+        let base = tempfile::tempdir().unwrap();
+        let (root, away) = (base.path().join("root"), base.path().join("away"));
+        fs::create_dir(&root).unwrap();
+        fs::write(root.join("a.md"), "").unwrap();
+        let folder = Arc::new(Folder::new(root.clone(), "h".into(), FilesOptions::default()));
+        let outbox = follow(&folder);
+        assert_eq!(refresh(&folder).await, Ok(1));
+        fs::rename(&root, &away).unwrap();
+        assert_eq!(refresh(&folder).await, Err(ScanError::Missing(root.clone())));
+        assert_eq!(outbox.next().await, list_changed());
+        fs::rename(&away, &root).unwrap();
+        assert_eq!(refresh(&folder).await, Ok(1));
+        assert_eq!(outbox.next().await, list_changed(), "and its files didn't change");
+    }
+}

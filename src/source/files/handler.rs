@@ -4,30 +4,31 @@
 //! 2026-07-28 it opens `subscriptions/listen` streams. Each way has an outbox, and a task that empties it.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::ops::Bound;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rmcp::model::{
-    Annotations, CacheScope, Implementation, ListResourcesResult, PaginatedRequestParams,
-    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource,
-    ResourceContents, ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig,
+    Annotations, CacheScope, Implementation, ListResourceTemplatesResult, ListResourcesResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
+    Resource, ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig,
     SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::content::{self, cannot_list, missing, not_found};
 use super::folder::Folder;
-use super::open::{self, OpenError};
 use super::outbox::Outbox;
-use super::scan::{self, Entry, ScanError};
+use super::scan::{self, Entry};
 use super::uri::{self, RelPath};
-use super::{FilesServer, mime};
+use super::{FilesServer, walk};
 
 pub struct Connection {
     server: FilesServer,
@@ -123,7 +124,7 @@ impl ServerHandler for Connection {
         }
         .map_err(cannot_list)?;
         let from = after.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-        let mut rest = snapshot.files.range::<std::ffi::OsStr, _>((from, Bound::Unbounded));
+        let mut rest = snapshot.files.range::<OsStr, _>((from, Bound::Unbounded));
         let page: Vec<_> = rest
             .by_ref()
             .take(folder.options.page_size.max(1))
@@ -138,11 +139,24 @@ impl ServerHandler for Connection {
             page.iter().map(|(path, entry)| describe(&scheme, &root, path, entry)).collect()
         })
         .await?;
-        let mut result = ListResourcesResult::with_all_items(resources);
-        result.next_cursor = next_cursor;
-        result.ttl_ms = Some(0);
-        result.cache_scope = Some(CacheScope::Private);
-        Ok(result)
+        Ok(ListResourcesResult {
+            next_cursor,
+            ttl_ms: Some(0),
+            cache_scope: Some(CacheScope::Private),
+            ..ListResourcesResult::with_all_items(resources)
+        })
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult {
+            ttl_ms: Some(0),
+            cache_scope: Some(CacheScope::Private),
+            ..ListResourceTemplatesResult::default()
+        })
     }
 
     async fn read_resource(
@@ -157,10 +171,10 @@ impl ServerHandler for Connection {
         let _permit = self.server.reads.acquire().await;
         let contents = blocking(move || {
             let listed = folder.last_good().is_some_and(|good| good.files.contains_key(&path));
-            if !listed && !scan::is_served(&folder.root, &path) {
+            if !listed && !walk::is_served(&folder.root, &path) {
                 return Err(missing(&folder.root, &uri));
             }
-            read(&folder, &path, uri)
+            content::read(&folder, &path, uri)
         })
         .await??;
         let result = ReadResourceResult::new(vec![contents])
@@ -262,7 +276,7 @@ fn decode_cursor(cursor: &str) -> Result<RelPath, ErrorData> {
         })
 }
 
-fn describe(scheme: &str, root: &std::path::Path, path: &RelPath, entry: &Entry) -> Resource {
+fn describe(scheme: &str, root: &Path, path: &RelPath, entry: &Entry) -> Resource {
     let head = entry.head.get_or_init(|| scan::head(root, path));
     let mut resource = Resource::new(uri::encode(scheme, path), path.to_string_lossy())
         .with_size(entry.stamp.size);
@@ -273,116 +287,9 @@ fn describe(scheme: &str, root: &std::path::Path, path: &RelPath, entry: &Entry)
     resource
 }
 
-/// The code is the legacy era's; rmcp gives the modern one to clients of that era.
-fn not_found(uri: &str) -> ErrorData {
-    let data = serde_json::json!({ "uri": uri });
-    ErrorData::resource_not_found("there is no such file, or it isn't served", Some(data))
-}
-
-fn cannot_list(error: ScanError) -> ErrorData {
-    ErrorData::internal_error(error.to_string(), None)
-}
-
-/// A file can't be said to be gone while its folder is.
-fn missing(root: &std::path::Path, uri: &str) -> ErrorData {
-    if root.is_dir() {
-        not_found(uri)
-    } else {
-        cannot_list(ScanError::Missing(PathBuf::from(root)))
-    }
-}
-
-fn read(folder: &Folder, path: &RelPath, uri: String) -> Result<ResourceContents, ErrorData> {
-    let options = &folder.options;
-    let too_large = |size: u64, limit: u64| {
-        let message = format!(
-            "{uri} has {size} bytes, and the limit is {limit}; it can be raised under [limits]"
-        );
-        ErrorData::internal_error(message, None)
-    };
-    let bytes = open::read(&folder.root, path, options.max_text_bytes.max(options.max_blob_bytes))
-        .map_err(|error| match error {
-            OpenError::NotFound => missing(&folder.root, &uri),
-            OpenError::TooLarge { size, limit } => too_large(size, limit),
-            OpenError::Io(e) => {
-                ErrorData::internal_error(format!("{uri} can't be read: {e}"), None)
-            }
-        })?;
-    let mime = mime::of_name(path).unwrap_or_else(|| mime::of_head(&bytes));
-    let size = bytes.len() as u64;
-    let contents = match as_text(mime, bytes) {
-        Ok(_) if size > options.max_text_bytes => {
-            return Err(too_large(size, options.max_text_bytes));
-        }
-        Ok(text) => {
-            let line = json_bytes(&text);
-            if line > options.max_message_bytes {
-                return Err(too_large(line, options.max_message_bytes));
-            }
-            ResourceContents::text(text, uri)
-        }
-        Err(_) if size > options.max_blob_bytes => {
-            return Err(too_large(size, options.max_blob_bytes));
-        }
-        Err(bytes) => ResourceContents::blob(STANDARD.encode(bytes), uri),
-    };
-    Ok(contents.with_mime_type(mime))
-}
-
-/// The content as text, or as bytes where it isn't UTF-8 or its type isn't text. What is a quarter NULs
-/// is UTF-16, which is valid UTF-8 by accident: its bytes let the reader find that out.
-fn as_text(mime: &str, bytes: Vec<u8>) -> Result<String, Vec<u8>> {
-    let nuls = bytes.iter().filter(|byte| **byte == 0).count();
-    if !mime::is_textual(mime) || nuls > bytes.len() / 4 {
-        return Err(bytes);
-    }
-    String::from_utf8(bytes).map_err(std::string::FromUtf8Error::into_bytes)
-}
-
-/// Length of the text in a JSON message: a client drops a line over its limit without a word.
-fn json_bytes(text: &str) -> u64 {
-    text.bytes()
-        .map(|byte| match byte {
-            b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2,
-            0..0x20 => 6,
-            _ => 1,
-        })
-        .sum()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn text_stays_text() {
-        let utf16: Vec<u8> = "hello".encode_utf16().flat_map(u16::to_le_bytes).collect();
-        for (mime, bytes, text) in [
-            ("text/plain", "退款".as_bytes(), true),
-            ("text/plain", b"one\0nul in a text", true),
-            ("application/json", b"{}", true),
-            ("image/svg+xml", b"<svg/>", true),
-            ("text/plain", b"", true),
-            ("text/plain", b"caf\xe9", false),
-            ("text/plain", &utf16, false),
-            ("application/pdf", b"%PDF-1.4 ascii only", false),
-            ("application/octet-stream", b"abc", false),
-        ] {
-            assert_eq!(as_text(mime, bytes.to_vec()).is_ok(), text, "{mime} {bytes:?}");
-        }
-    }
-
-    #[test]
-    fn json_length_is_exact() {
-        for text in ["", "plain", "a\"b\\c\n\t\r", "\u{0}\u{1f}\u{7f}", "退款 😀", "\u{8}\u{c}"]
-        {
-            assert_eq!(
-                json_bytes(text) + 2,
-                serde_json::to_string(text).unwrap().len() as u64,
-                "{text:?}"
-            );
-        }
-    }
 
     #[test]
     fn cursors_come_back() {

@@ -1,20 +1,17 @@
-//! Walking the folder: which files are served, and what changed since the last walk.
+//! The folder as one walk found it, and what changed since the one before.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::{self, Metadata};
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
-use ignore::{DirEntry, WalkBuilder};
-use rustix::io::Errno;
-
 use super::mime;
 use super::uri::RelPath;
+use super::walk::{is_passing, walk};
 
 /// Why the folder can't be listed. Nothing may be concluded from it about any file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -146,6 +143,11 @@ pub fn scan(
         root: real,
         links: false,
     };
+    // `current -> releases/42`: the swap of such a link is seen where the link stands.
+    if root.is_symlink() {
+        found.links = true;
+        found.folders.extend(root.parent().and_then(|parent| fs::canonicalize(parent).ok()));
+    }
     for entry in walk(&found.root, None) {
         let entry = match entry {
             Ok(entry) => entry,
@@ -190,15 +192,6 @@ pub fn scan(
     if id == found.id { Ok(found) } else { Err(ScanError::Replaced(root.to_owned())) }
 }
 
-/// Whether this one file is served, by the same rules as in a scan, reading only the folders on the way.
-pub fn is_served(root: &Path, path: &OsStr) -> bool {
-    let Ok(root) = fs::canonicalize(root) else { return false };
-    let wanted = root.join(path);
-    walk(&root, Some(wanted.clone()))
-        .filter_map(Result::ok)
-        .any(|entry| entry.path() == wanted && entry.file_type().is_some_and(|kind| kind.is_file()))
-}
-
 /// A snapshot in which these files are looked at again; `None` when one of them isn't as expected and
 /// only a whole scan tells.
 pub fn touch(previous: &Snapshot, touched: &HashSet<PathBuf>) -> Option<Snapshot> {
@@ -239,63 +232,15 @@ pub fn below(root: &Path, path: &Path) -> Option<RelPath> {
     (!path.is_empty()).then(|| path.to_owned())
 }
 
-/// Everything that is served: what neither hides behind a dot nor is ignored by a `.gitignore` or
-/// `.ignore` in the folder, and no link that leads out. `only` restricts the walk to one path.
-///
-/// Rules in folders above the root don't count: who names a folder wants its files.
-fn walk(root: &Path, only: Option<PathBuf>) -> ignore::Walk {
-    let within = root.to_owned();
-    WalkBuilder::new(root)
-        .hidden(false)
-        .parents(false)
-        .git_global(false)
-        .require_git(false)
-        .follow_links(true)
-        .filter_entry(move |entry| {
-            entry.depth() == 0
-                || (!is_hidden(entry.file_name())
-                    && only.as_ref().is_none_or(|only| only.starts_with(entry.path()))
-                    && leads_inside(entry, &within))
-        })
-        .build()
-}
-
-/// Names with a dot first, whatever an ignore file's exceptions say: `!.env` is a rule about version
-/// control, not about who may read it.
-pub fn is_hidden(name: &OsStr) -> bool {
-    name.as_bytes().starts_with(b".")
-}
-
-/// Files that decide what is served.
-pub fn is_ignore_file(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name == ".gitignore" || name == ".ignore")
-        || path.ends_with(".git/info/exclude")
-}
-
-fn leads_inside(entry: &DirEntry, root: &Path) -> bool {
-    !entry.path_is_symlink()
-        || fs::canonicalize(entry.path()).is_ok_and(|real| real.starts_with(root))
-}
-
-/// Failures that concern one file or folder alone: it vanished, isn't for us, or is a link in a circle.
-fn is_passing(error: &ignore::Error) -> bool {
-    let Some(error) = error.io_error() else { return true };
-    let passing =
-        [Errno::NOENT, Errno::ACCESS, Errno::PERM, Errno::LOOP, Errno::NOTDIR, Errno::NAMETOOLONG];
-    error
-        .raw_os_error()
-        .is_some_and(|code| passing.iter().any(|errno| errno.raw_os_error() == code))
-        || error.kind() == io::ErrorKind::NotFound
-}
+/// How much of a file is read for its title: enough for a front matter, or an HTML head with scripts.
+pub const HEAD_BYTES: usize = 16 << 10;
 
 /// Reads a file's first bytes for its title and, where its name doesn't tell, its type. What can't be
 /// read has neither.
 pub fn head(root: &Path, path: &OsString) -> Head {
-    /// Enough for a front matter or an HTML head with its scripts.
-    const BYTES: u64 = 16 << 10;
     let by_name = mime::of_name(path);
     let wanted = by_name.is_none_or(|mime| matches!(mime, "text/markdown" | "text/html"));
-    let bytes = if wanted { super::open::head(root, path, BYTES).ok() } else { None };
+    let bytes = if wanted { super::open::head(root, path, HEAD_BYTES as u64).ok() } else { None };
     let mime = by_name.or_else(|| bytes.as_deref().map(mime::of_head));
     let title = mime.zip(bytes).and_then(|(mime, bytes)| super::title::title(mime, &bytes));
     Head { title, mime }
@@ -303,7 +248,7 @@ pub fn head(root: &Path, path: &OsString) -> Head {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::ffi::OsStr;
 
     use super::*;
 
@@ -313,78 +258,6 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-    }
-
-    fn names(found: &Snapshot) -> Vec<&str> {
-        found.files.keys().map(|path| path.to_str().unwrap()).collect()
-    }
-
-    #[test]
-    fn ignored_and_hidden_files_are_left_out() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path();
-        put(
-            root,
-            &[
-                (".gitignore", "*.log\n/build/\n!keep.log\n!.env\n"),
-                (".ignore", "private.md\n"),
-                ("a.md", ""),
-                ("a.log", ""),
-                ("keep.log", ""),
-                ("private.md", ""),
-                ("build/out.md", ""),
-                ("sub/build/in.md", ""),
-                ("sub/.gitignore", "draft-*\n"),
-                ("sub/draft-1.md", ""),
-                ("sub/退款.md", ""),
-                ("draft-2.md", ""),
-                (".env", "SECRET"),
-                (".git/config", ""),
-                (".hidden/x.md", ""),
-            ],
-        );
-        let found = scan(root, None, 100).unwrap();
-        assert_eq!(
-            names(&found),
-            ["a.md", "draft-2.md", "keep.log", "sub/build/in.md", "sub/退款.md"]
-        );
-        let folders: Vec<_> = found.folders.iter().filter_map(|f| below(&found.root, f)).collect();
-        assert_eq!(folders, ["sub", "sub/build"], "nothing ignored is watched");
-        for (path, served) in [
-            ("a.md", true),
-            ("sub/退款.md", true),
-            ("a.log", false),
-            ("keep.log", true),
-            (".env", false),
-            (".git/config", false),
-            ("build/out.md", false),
-            ("sub/draft-1.md", false),
-            ("sub", false),
-            ("none.md", false),
-        ] {
-            assert_eq!(is_served(root, OsStr::new(path)), served, "{path}");
-        }
-    }
-
-    #[test]
-    fn links_stay_inside() {
-        let base = tempfile::tempdir().unwrap();
-        let root = base.path().join("root");
-        put(base.path(), &[("root/sub/b.md", ""), ("root/..data/c.md", ""), ("out/secret.md", "")]);
-        symlink("sub/b.md", root.join("link.md")).unwrap();
-        symlink("..data/c.md", root.join("c.md")).unwrap();
-        symlink("sub", root.join("dir")).unwrap();
-        symlink("..", root.join("sub/loop")).unwrap();
-        symlink("../out/secret.md", root.join("escape.md")).unwrap();
-        symlink("../out", root.join("escape")).unwrap();
-        symlink("nowhere", root.join("dangling.md")).unwrap();
-        let found = scan(&root, None, 100).unwrap();
-        assert_eq!(names(&found), ["c.md", "dir/b.md", "link.md", "sub/b.md"]);
-        assert!(found.links);
-        assert!(found.folders.contains(&found.root.join("..data")), "a link's target is watched");
-        assert!(!is_served(&root, OsStr::new("escape/secret.md")));
-        assert!(!is_served(&root, OsStr::new("escape.md")));
-        assert!(is_served(&root, OsStr::new("dir/b.md")));
     }
 
     #[test]

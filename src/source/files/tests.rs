@@ -1,197 +1,19 @@
 //! The server as a client sees it, over a pipe, in both eras of the protocol.
 
+mod client;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
-use std::time::Duration;
 
-use rmcp::model::{
-    ClientConfig, ErrorCode, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
-    Resource, ResourceContents, ResourceUpdatedNotificationParam, ServerNotification,
-    SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
-};
-use rmcp::service::{
-    ClientCacheConfig, ClientLifecycleMode, NotificationContext, RunningService, ServiceError,
-    Subscription,
-};
-use rmcp::{ClientHandler, ClientServiceExt, RoleClient};
+use rmcp::model::{ErrorCode, ResourceContents, SubscribeRequestParams, UnsubscribeRequestParams};
+use rmcp::service::ServiceError;
 use tempfile::TempDir;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
 
 use super::*;
-
-const DEADLINE: Duration = Duration::from_secs(10);
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Era {
-    Legacy,
-    Modern,
-}
-
-const ERAS: [Era; 2] = [Era::Legacy, Era::Modern];
-
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Clone)]
-enum Push {
-    ListChanged,
-    Updated(String),
-}
-
-fn updated(uri: &str) -> Push {
-    Push::Updated(uri.to_owned())
-}
-
-struct Recorder(UnboundedSender<Push>);
-
-impl ClientHandler for Recorder {
-    async fn on_resource_list_changed(&self, _: NotificationContext<RoleClient>) {
-        let _ = self.0.send(Push::ListChanged);
-    }
-
-    async fn on_resource_updated(
-        &self,
-        params: ResourceUpdatedNotificationParam,
-        _: NotificationContext<RoleClient>,
-    ) {
-        let _ = self.0.send(Push::Updated(params.uri));
-    }
-
-    fn get_info(&self) -> ClientConfig {
-        ClientConfig::default()
-    }
-}
-
-struct Client {
-    era: Era,
-    running: RunningService<RoleClient, Recorder>,
-    pushed: UnboundedReceiver<Push>,
-    stream: Option<Subscription>,
-    expected: BTreeSet<Push>,
-}
-
-impl Client {
-    async fn new(server: &FilesServer, era: Era) -> Self {
-        let (sender, pushed) = unbounded_channel();
-        let mode = match era {
-            Era::Legacy => ClientLifecycleMode::Initialize,
-            Era::Modern => ClientLifecycleMode::Discover {
-                preferred_versions: vec![ProtocolVersion::V_2026_07_28],
-            },
-        };
-        let running = Recorder(sender).serve_with_lifecycle(server.connect(), mode).await.unwrap();
-        running.peer().set_response_cache_config(ClientCacheConfig::disabled()).await;
-        Self { era, running, pushed, stream: None, expected: BTreeSet::new() }
-    }
-
-    async fn page(
-        &self,
-        cursor: Option<String>,
-    ) -> Result<(Vec<Resource>, Option<String>), ServiceError> {
-        let params = PaginatedRequestParams::default().with_cursor(cursor);
-        self.running
-            .list_resources(Some(params))
-            .await
-            .map(|page| (page.resources, page.next_cursor))
-    }
-
-    async fn list(&self) -> Result<Vec<Resource>, ServiceError> {
-        let (mut all, mut cursor) = self.page(None).await?;
-        while let Some(next) = cursor {
-            let (more, after) = self.page(Some(next)).await?;
-            all.extend(more);
-            cursor = after;
-        }
-        Ok(all)
-    }
-
-    async fn uris(&self) -> Vec<String> {
-        self.list().await.unwrap().into_iter().map(|resource| resource.uri).collect()
-    }
-
-    async fn read(&self, uri: &str) -> Result<ResourceContents, ServiceError> {
-        let mut read = self.running.read_resource(ReadResourceRequestParams::new(uri)).await?;
-        assert_eq!(read.contents.len(), 1);
-        Ok(read.contents.remove(0))
-    }
-
-    async fn text(&self, uri: &str) -> String {
-        match self.read(uri).await.unwrap() {
-            ResourceContents::TextResourceContents { text, uri: of, .. } => {
-                assert_eq!(of, uri);
-                text
-            }
-            other => panic!("{other:?}"),
-        }
-    }
-
-    async fn error(&self, uri: &str) -> (ErrorCode, String) {
-        match self.read(uri).await {
-            Err(ServiceError::McpError(error)) => (error.code, error.message.into_owned()),
-            other => panic!("{uri}: {other:?}"),
-        }
-    }
-
-    /// The era's code for what doesn't exist.
-    fn not_found(&self) -> ErrorCode {
-        match self.era {
-            Era::Legacy => ErrorCode(-32002),
-            Era::Modern => ErrorCode(-32602),
-        }
-    }
-
-    #[allow(deprecated)]
-    async fn follow(&mut self, uris: &[&str]) {
-        match self.era {
-            Era::Legacy => {
-                for uri in uris {
-                    self.running.subscribe(SubscribeRequestParams::new(*uri)).await.unwrap();
-                }
-            }
-            Era::Modern => {
-                let filter = SubscriptionFilter::builder()
-                    .resources_list_changed()
-                    .resource_subscriptions(uris.iter().copied())
-                    .build();
-                self.stream = Some(self.running.listen(filter).await.unwrap());
-            }
-        }
-    }
-
-    async fn next(&mut self) -> Push {
-        let next = async {
-            match &mut self.stream {
-                None => self.pushed.recv().await.unwrap(),
-                Some(stream) => match stream.next().await.unwrap().unwrap() {
-                    ServerNotification::ResourceListChangedNotification(_) => Push::ListChanged,
-                    ServerNotification::ResourceUpdatedNotification(n) => {
-                        Push::Updated(n.params.uri)
-                    }
-                    other => panic!("{other:?}"),
-                },
-            }
-        };
-        timeout(DEADLINE, next).await.expect("a notification in time")
-    }
-
-    /// Takes notifications until this one came. One that came before may come again, since a write is
-    /// several events; any other may not.
-    async fn expect(&mut self, wanted: Push) {
-        self.expected.insert(wanted.clone());
-        loop {
-            let push = self.next().await;
-            assert!(self.expected.contains(&push), "{push:?} wasn't expected, but {wanted:?}");
-            if push == wanted {
-                return;
-            }
-        }
-    }
-
-    /// Takes notifications until this one came.
-    async fn wait_for(&mut self, push: Push) {
-        while self.next().await != push {}
-    }
-}
+use client::{Client, DEADLINE, ERAS, Era, Push, updated};
 
 fn put(root: &Path, path: &str, content: impl AsRef<[u8]>) {
     let path = root.join(path);
@@ -211,7 +33,7 @@ fn serve(root: &Path, options: FilesOptions) -> FilesServer {
     FilesServer::new(root.to_owned(), "Hand_Book", options).unwrap()
 }
 
-async fn client(root: &Path, era: Era) -> (FilesServer, Client) {
+async fn connect(root: &Path, era: Era) -> (FilesServer, Client) {
     let server = serve(root, FilesOptions::default());
     let client = Client::new(&server, era).await;
     (server, client)
@@ -227,7 +49,7 @@ async fn a_folder_is_listed_and_read() {
     put(root.path(), "old.txt", b"caf\xe9");
     put(root.path(), "logo.png", b"\x89PNG\r\n\x1a\n");
     for era in ERAS {
-        let (_server, client) = client(root.path(), era).await;
+        let (_server, client) = connect(root.path(), era).await;
         let capabilities = client.running.peer_info().unwrap().capabilities.clone();
         let resources = capabilities.resources.unwrap();
         assert_eq!(
@@ -331,7 +153,7 @@ async fn what_is_not_served_does_not_exist() {
     symlink("a.md", root.join("link.md")).unwrap();
     rustix::fs::mkfifoat(rustix::fs::CWD, root.join("pipe.md"), rustix::fs::Mode::RUSR).unwrap();
     for era in ERAS {
-        let (_server, client) = client(&root, era).await;
+        let (_server, client) = connect(&root, era).await;
         assert_eq!(client.uris().await, ["hand-book:///a.md", "hand-book:///link.md"]);
         assert_eq!(client.text("hand-book:///link.md").await, "a");
         assert_eq!(client.text("HAND-BOOK:///%61.md").await, "a");
@@ -359,22 +181,26 @@ async fn what_is_not_served_does_not_exist() {
 async fn a_limit_is_an_error_that_names_it() {
     let root = folder(&[("a.md", "123456"), ("b.md", "\u{1}\u{1}\u{1}")]);
     put(root.path(), "c.bin", [0; 6]);
+    put(root.path(), "d.bin", [0; 5]);
     let options = FilesOptions {
         max_text_bytes: 5,
         max_blob_bytes: 5,
-        max_message_bytes: 12,
+        max_message_bytes: 7,
         ..Default::default()
     };
     let server = serve(root.path(), options);
     let client = Client::new(&server, Era::Legacy).await;
-    assert_eq!(client.uris().await.len(), 3);
-    for (uri, size, limit) in
-        [("hand-book:///a.md", 6, 5), ("hand-book:///b.md", 18, 12), ("hand-book:///c.bin", 6, 5)]
-    {
+    assert_eq!(client.uris().await.len(), 4);
+    for (uri, size, limit) in [
+        ("hand-book:///a.md", 6, 5),
+        ("hand-book:///b.md", 18, 7),
+        ("hand-book:///c.bin", 6, 5),
+        ("hand-book:///d.bin", 8, 7),
+    ] {
         let (code, message) = client.error(uri).await;
         assert_eq!(code, ErrorCode::INTERNAL_ERROR);
         assert!(
-            message.starts_with(&format!("{uri} has {size} bytes, and the limit is {limit}")),
+            message.starts_with(&format!("{uri} takes {size} bytes, and the limit is {limit}")),
             "{message}"
         );
     }
@@ -383,22 +209,32 @@ async fn a_limit_is_an_error_that_names_it() {
 #[tokio::test]
 async fn an_unreadable_file_is_no_missing_one() {
     let root = folder(&[("a.md", "a"), ("b.md", "b")]);
-    fs::set_permissions(root.path().join("a.md"), fs::Permissions::from_mode(0o000)).unwrap();
+    put(root.path(), "closed/c.md", "c");
+    for path in ["a.md", "closed"] {
+        fs::set_permissions(root.path().join(path), fs::Permissions::from_mode(0o000)).unwrap();
+    }
     if fs::read(root.path().join("a.md")).is_ok() {
         return; // Root reads everything; there is nothing to see then.
     }
-    let (_server, client) = client(root.path(), Era::Legacy).await;
+    let (_server, mut client) = connect(root.path(), Era::Legacy).await;
     assert_eq!(client.uris().await.len(), 2);
     let (code, message) = client.error("hand-book:///a.md").await;
     assert_eq!(code, ErrorCode::INTERNAL_ERROR);
     assert!(message.contains("Permission denied"), "{message}");
+    // Events are had nevertheless, and what becomes readable is served.
+    for path in ["a.md", "closed"] {
+        fs::set_permissions(root.path().join(path), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    client.expect(Push::ListChanged).await;
+    assert_eq!(client.text("hand-book:///a.md").await, "a");
+    assert_eq!(client.text("hand-book:///closed/c.md").await, "c");
 }
 
 #[tokio::test]
 async fn changes_are_pushed() {
     for era in ERAS {
         let root = folder(&[("a.md", "one"), ("b.md", "one"), ("sub/c.md", "one")]);
-        let (_server, mut client) = client(root.path(), era).await;
+        let (_server, mut client) = connect(root.path(), era).await;
         let [a, b, c] = ["hand-book:///a.md", "hand-book:///b.md", "hand-book:///sub/c.md"];
         client.list().await.unwrap();
         client.follow(&[a, c]).await;
@@ -446,7 +282,7 @@ async fn changes_are_pushed() {
 async fn a_file_is_followed_by_the_uri_as_the_client_wrote_it() {
     for era in ERAS {
         let root = folder(&[("退款.md", "one")]);
-        let (_server, mut client) = client(root.path(), era).await;
+        let (_server, mut client) = connect(root.path(), era).await;
         client.list().await.unwrap();
         client.follow(&["hand-book:///退款.md"]).await;
         put(root.path(), "退款.md", "two");
@@ -458,7 +294,7 @@ async fn a_file_is_followed_by_the_uri_as_the_client_wrote_it() {
 #[allow(deprecated)]
 async fn a_subscription_ends() {
     let root = folder(&[("a.md", "one"), ("b.md", "one")]);
-    let (_server, mut client) = client(root.path(), Era::Legacy).await;
+    let (_server, mut client) = connect(root.path(), Era::Legacy).await;
     let [a, b] = ["hand-book:///a.md", "hand-book:///b.md"];
     client.list().await.unwrap();
     client.follow(&[a, b]).await;
@@ -476,7 +312,7 @@ async fn a_link_swap_is_an_update() {
     let root = folder(&[("..one/a.md", "one"), ("..two/a.md", "two")]);
     symlink("..one", root.path().join("..data")).unwrap();
     symlink("..data/a.md", root.path().join("a.md")).unwrap();
-    let (_server, mut client) = client(root.path(), Era::Legacy).await;
+    let (_server, mut client) = connect(root.path(), Era::Legacy).await;
     let a = "hand-book:///a.md";
     assert_eq!(client.uris().await, [a]);
     client.follow(&[a]).await;
@@ -487,11 +323,30 @@ async fn a_link_swap_is_an_update() {
 }
 
 #[tokio::test]
+async fn a_root_that_is_a_link_may_be_swapped() {
+    let base =
+        folder(&[("releases/1/a.md", "one"), ("releases/2/a.md", "two"), ("releases/2/b.md", "")]);
+    let root = base.path().join("current");
+    symlink("releases/1", &root).unwrap();
+    let (_server, mut client) = connect(&root, Era::Modern).await;
+    let a = "hand-book:///a.md";
+    assert_eq!(client.uris().await, [a]);
+    client.follow(&[a]).await;
+    symlink("releases/2", base.path().join("next")).unwrap();
+    fs::rename(base.path().join("next"), &root).unwrap();
+    client.expect(Push::ListChanged).await;
+    client.wait_for(updated(a)).await;
+    assert_eq!(client.text(a).await, "two");
+    put(base.path(), "releases/2/a.md", "three");
+    client.wait_for(updated(a)).await;
+}
+
+#[tokio::test]
 async fn a_missing_folder_is_an_error_and_no_empty_list() {
     for era in ERAS {
         let base = tempfile::tempdir().unwrap();
         let root = base.path().join("root");
-        let (_server, mut client) = client(&root, era).await;
+        let (_server, mut client) = connect(&root, era).await;
         client.follow(&["hand-book:///a.md"]).await;
         let Err(ServiceError::McpError(error)) = client.list().await else { panic!("{era:?}") };
         assert!(error.message.contains("doesn't exist; create it"), "{}", error.message);
@@ -528,7 +383,7 @@ async fn a_missing_folder_is_an_error_and_no_empty_list() {
 #[tokio::test]
 async fn an_empty_folder_is_an_empty_list() {
     let root = folder(&[("a.md", "")]);
-    let (_server, client) = client(root.path(), Era::Legacy).await;
+    let (_server, client) = connect(root.path(), Era::Legacy).await;
     assert_eq!(client.uris().await.len(), 1);
     fs::remove_file(root.path().join("a.md")).unwrap();
     assert_eq!(client.uris().await.len(), 0, "its own files went: that is true");

@@ -205,6 +205,10 @@ fn character(name: &str) -> Option<char> {
         "nbsp" => ' ',
         "ndash" => '–',
         "mdash" => '—',
+        "middot" => '·',
+        "hellip" => '…',
+        "laquo" => '«',
+        "raquo" => '»',
         _ => return None,
     })
 }

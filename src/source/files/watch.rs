@@ -20,7 +20,8 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::folder::Folder;
-use super::scan::{FolderId, Snapshot, below, is_hidden, is_ignore_file};
+use super::scan::{FolderId, Snapshot, below};
+use super::walk::{is_hidden, is_ignore_file};
 
 /// Events are acted on after this long without another one …
 const QUIET: Duration = Duration::from_millis(50);
@@ -37,18 +38,33 @@ pub async fn run(folder: Arc<Folder>, stop: CancellationToken) {
     let mut watches = Watches::new(mailbox.clone(), folder.options.polling, folder.scheme.clone());
     let mut whole = true;
     let mut touched = HashSet::new();
+    let mut next_scan = Instant::now();
     loop {
+        if whole {
+            // However busy the folder is, scanning takes a third of the time at most.
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = sleep_until(next_scan) => {}
+            }
+        }
         if whole || !touched.is_empty() {
             // The error is kept in the folder's state and reported there.
             let _ = folder.refresh(std::mem::take(&mut touched), whole).await;
+            next_scan = Instant::now() + folder.scan_took().saturating_mul(2).min(POLL.1);
         }
         if let Some(snapshot) = folder.last_good() {
             let follow = tokio::task::spawn_blocking(move || {
                 let added = watches.follow(&snapshot);
                 (watches, added)
             });
-            let Ok((back, added)) = follow.await else { return };
-            watches = back;
+            let added;
+            (watches, added) = match follow.await {
+                Ok(followed) => followed,
+                Err(e) => {
+                    tracing::error!(server = %folder.scheme, "the folder is no longer followed: {e}");
+                    return;
+                }
+            };
             whole = added;
             if added {
                 continue;
@@ -56,14 +72,14 @@ pub async fn run(folder: Arc<Folder>, stop: CancellationToken) {
         }
         whole = false;
         let failing = folder.current().is_none_or(|current| current.is_err());
-        let due =
-            (failing || !watches.complete).then(|| (folder.scan_took() * 50).clamp(POLL.0, POLL.1));
+        let due = (failing || !watches.complete)
+            .then(|| folder.scan_took().saturating_mul(50).clamp(POLL.0, POLL.1));
         tokio::select! {
             () = stop.cancelled() => return,
             () = folder.folders_changed.notified() => {}
             () = sleep(due.unwrap_or_default()), if due.is_some() => whole = true,
             () = mailbox.ready.notified() => {
-                settle(&mailbox, QUIET.max(folder.scan_took() * 2).min(PATIENCE)).await;
+                settle(&mailbox).await;
                 let hints = mailbox.take();
                 watches.forget(&hints);
                 (touched, whole) = look_at(hints, folder.last_good().as_deref());
@@ -73,11 +89,11 @@ pub async fn run(folder: Arc<Folder>, stop: CancellationToken) {
 }
 
 /// Waits until no event has come for a while.
-async fn settle(mailbox: &Mailbox, quiet: Duration) {
+async fn settle(mailbox: &Mailbox) {
     let latest = Instant::now() + PATIENCE;
     loop {
         tokio::select! {
-            () = sleep_until(latest.min(Instant::now() + quiet)) => return,
+            () = sleep_until(latest.min(Instant::now() + QUIET)) => return,
             () = mailbox.ready.notified() => if Instant::now() >= latest { return },
         }
     }
@@ -153,8 +169,9 @@ fn look_at(hints: Hints, last: Option<&Snapshot>) -> (HashSet<PathBuf>, bool) {
         let whole = !hints.touched.is_empty() || !hints.moved.is_empty();
         return (hints.touched, whole);
     }
-    let whole = hints.moved.iter().any(|path| !hidden(path))
-        || hints.touched.iter().any(|path| is_ignore_file(path));
+    // A folder's permissions may have changed.
+    let decides = |path: &PathBuf| is_ignore_file(path) || last.folders.contains(path);
+    let whole = hints.moved.iter().any(|path| !hidden(path)) || hints.touched.iter().any(decides);
     (hints.touched.into_iter().filter(|path| known(path)).collect(), whole)
 }
 
@@ -256,8 +273,11 @@ impl Watches {
                     self.watched.insert(folder.clone());
                     added = true;
                 }
-                // It vanished since the scan; its own event is on the way.
-                Err(e) if !folder.exists() => tracing::debug!("{}: {e}", folder.display()),
+                // It vanished since the scan, or nobody may read it; a change of that is an event of
+                // the folder above.
+                Err(e) if is_denied(&e) || !folder.exists() => {
+                    tracing::debug!("{}: {e}", folder.display());
+                }
                 Err(e) => return Err(e),
             }
         }
@@ -265,12 +285,16 @@ impl Watches {
     }
 }
 
+fn is_denied(error: &notify::Error) -> bool {
+    matches!(&error.kind, notify::ErrorKind::Io(e) if e.kind() == std::io::ErrorKind::PermissionDenied)
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
 
     use notify::Event;
-    use notify::event::{CreateKind, DataChange, Flag, RemoveKind, RenameMode};
+    use notify::event::{CreateKind, DataChange, Flag, MetadataKind, RemoveKind, RenameMode};
 
     use super::super::scan::scan;
     use super::*;
@@ -284,6 +308,7 @@ mod tests {
     fn events_say_where_to_look() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a.md"), "").unwrap();
+        fs::create_dir(folder.path().join("folder")).unwrap();
         let last = scan(folder.path(), None, 9).unwrap();
         let write = EventKind::Modify(ModifyKind::Data(DataChange::Any));
         let create = EventKind::Create(CreateKind::File);
@@ -295,6 +320,7 @@ mod tests {
             (EventKind::Access(AccessKind::Close(AccessMode::Read)), "a.md", None),
             (write, "ignored.log", nothing),
             (write, ".gitignore", whole),
+            (EventKind::Modify(ModifyKind::Metadata(MetadataKind::Any)), "folder", whole),
             (write, "sub/.ignore", whole),
             (create, "b.md", whole),
             (create, ".a.md.swp", nothing),
