@@ -1,6 +1,7 @@
 //! What the user wants: schema, load, validate, secret references.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ mod diff;
 mod draft;
 mod error;
 mod expand;
+mod glob;
 mod itself;
 mod load;
 pub mod mask;
@@ -26,6 +28,7 @@ mod write;
 pub use dialect::{Dialect, LEGACY_SSE_HINT, LEGACY_SSE_MESSAGE};
 pub use diff::{ConfigDiff, diff};
 pub use error::{ConfigError, ConfigErrors};
+pub use glob::globs;
 pub use load::sha256_hex;
 pub use mask::Masker;
 pub use secret::Secret;
@@ -66,6 +69,20 @@ impl Config {
         env: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, ConfigErrors> {
         load::load(files, env)
+    }
+
+    /// As [`Config::load`], of texts that needn't be files: each with the path that tells its kind
+    /// and where it would stand.
+    ///
+    /// # Errors
+    /// As [`Config::load`].
+    pub fn from_texts(
+        texts: &[(PathBuf, String)],
+        env: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, ConfigErrors> {
+        let parse =
+            |(path, text): &(PathBuf, String)| tree::Source::parse(path.clone(), text.clone());
+        load::merge(texts.iter().map(parse), env)
     }
 
     /// Disables the servers that lead back to this daemon. `load` does it for `http.listen`; call it
@@ -134,7 +151,7 @@ pub enum Readiness {
     },
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub enum Transport {
     /// A folder that resdex itself serves.
     Files { root: PathBuf },
@@ -148,6 +165,31 @@ pub enum Transport {
     },
     /// Streamable HTTP; `unix_socket` when the URL was `unix:///sock#/path`.
     Http { url: String, headers: BTreeMap<String, Secret>, unix_socket: Option<PathBuf> },
+}
+
+/// Of a URL only the origin is printed: its path and query may hold a secret.
+impl fmt::Debug for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Files { root } => f.debug_struct("Files").field("root", root).finish(),
+            Self::Stdio { command, args, env, inherit_env, cwd } => f
+                .debug_struct("Stdio")
+                .field("command", command)
+                .field("args", args)
+                .field("env", env)
+                .field("inherit_env", inherit_env)
+                .field("cwd", cwd)
+                .finish(),
+            Self::Http { url, headers, unix_socket } => {
+                let origin = url::Url::parse(url).map(|url| url.origin().ascii_serialization());
+                f.debug_struct("Http")
+                    .field("origin", &origin.unwrap_or_default())
+                    .field("headers", headers)
+                    .field("unix_socket", unix_socket)
+                    .finish()
+            }
+        }
+    }
 }
 
 /// How a server's resources are followed.

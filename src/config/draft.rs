@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::expand::{Missing, Surroundings, Text, home_relative};
+use super::expand::{Missing, Surroundings, Text, home_relative, read_small};
 use super::secret::Secret;
 use super::{Follow, Readiness, ServerConfig, Transport, itself, mask, validate};
 use crate::model::ServerName;
@@ -72,6 +72,18 @@ pub(super) fn resolve(draft: &Draft, around: &Surroundings<'_>) -> Resolved {
             draft.origin, draft.name
         ));
     }
+    if let Transport::Files { root } = &transport
+        && work.missing.is_none()
+        && draft.disabled.is_none()
+        && !root.is_dir()
+    {
+        warnings.push(format!(
+            "{}: the folder of the server {} isn't there: {}",
+            draft.origin,
+            draft.name,
+            root.display()
+        ));
+    }
     let readiness = match (&draft.disabled, &draft.refused, work.missing) {
         (Some(reason), _, _) => Readiness::Disabled { reason: reason.clone() },
         (_, Some(missing), _) => needs_config(missing.clone()),
@@ -116,11 +128,11 @@ impl Work<'_> {
     fn transport(&mut self, kind: &Kind) -> Transport {
         match kind {
             Kind::Files { root } => {
-                let root = self.text(root, "files");
+                let root = self.filled(root, "files");
                 Transport::Files { root: self.path(shown_or_text(&root)) }
             }
             Kind::Stdio { command, args, env, env_file, inherit_env, cwd } => {
-                let command = self.text(command, "command");
+                let command = self.filled(command, "command");
                 let args = args.iter().map(|arg| self.arg(arg)).collect();
                 let mut variables = match env_file {
                     Some(file) => self.env_file(file),
@@ -168,7 +180,7 @@ impl Work<'_> {
                     })
                     .collect();
                 let written = shown_or_text(&url);
-                let (url, unix_socket) = if url.expose().is_empty() && !written.is_empty() {
+                let (url, unix_socket) = if url.is_unexpanded() {
                     (written.to_owned(), None)
                 } else {
                     match validate::server_url(url.expose()) {
@@ -203,6 +215,15 @@ impl Work<'_> {
                 Secret::unexpanded(text.written())
             }
         }
+    }
+
+    /// Expands a text that can't do its work when it is empty.
+    fn filled(&mut self, text: &Text, place: &str) -> Secret {
+        let value = self.text(text, place);
+        if value.expose().is_empty() {
+            self.check(Err(format!("`{place}` is empty")));
+        }
+        value
     }
 
     /// Expands a variable or header; a literal in a secret's place is a secret as well.
@@ -258,7 +279,7 @@ impl Work<'_> {
         }
         let path = self.path(file.expose());
         self.around.read.borrow_mut().push(path.clone());
-        match std::fs::read_to_string(&path) {
+        match read_small(&path) {
             Ok(text) => {
                 let variables: BTreeMap<_, _> =
                     variables_of(&text).map(|(name, value)| (name, Secret::new(value))).collect();
@@ -267,7 +288,7 @@ impl Work<'_> {
             }
             Err(error) => {
                 self.missing.get_or_insert(Missing {
-                    message: format!("the env file {} can't be read: {error}", path.display()),
+                    message: format!("the env file {} {error}", path.display()),
                     hint: "create it, or take envFile out".into(),
                 });
                 BTreeMap::new()
@@ -276,9 +297,9 @@ impl Work<'_> {
     }
 }
 
-/// The text, or where there is none, what is written: for fields that aren't secrets.
+/// The text, or where it couldn't be expanded, what is written: for fields that aren't secrets.
 fn shown_or_text(secret: &Secret) -> &str {
-    if secret.expose().is_empty() { secret.masked() } else { secret.expose() }
+    if secret.is_unexpanded() { secret.masked() } else { secret.expose() }
 }
 
 /// A path without `.` and `..` where that is plain from the path alone.

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 
 use super::dialect::Dialect;
 use super::secret::Secret;
+use super::tree::read_at_most;
 
 /// A `${file:…}` larger than this isn't a secret; bytes.
-const MAX_SECRET_FILE_BYTES: u64 = 1 << 20;
+const MAX_SECRET_FILE_BYTES: usize = 1 << 20;
 
 /// Variables whose values are no secrets, whoever refers to them.
 const PUBLIC_VARIABLES: [&str; 9] =
@@ -227,15 +228,23 @@ fn secret_file(path: &str, around: &Surroundings<'_>) -> Result<String, Missing>
         message: format!("the file {} {why}", path.display()),
         hint: "put the secret there, readable for the daemon's user only".into(),
     };
-    let size =
-        std::fs::metadata(&path).map_err(|error| missing(format!("can't be read: {error}")))?;
-    if !size.is_file() || size.len() > MAX_SECRET_FILE_BYTES {
-        return Err(missing("isn't a file of at most 1 MiB".into()));
-    }
-    let text = std::fs::read_to_string(&path)
-        .map_err(|error| missing(format!("can't be read: {error}")))?;
+    let text = read_small(&path).map_err(missing)?;
     let text = text.strip_suffix('\n').unwrap_or(&text);
     Ok(text.strip_suffix('\r').unwrap_or(text).to_owned())
+}
+
+/// The text of a file of secrets. Says what is wrong with it.
+pub(super) fn read_small(path: &Path) -> Result<String, String> {
+    let cant = |error: std::io::Error| format!("can't be read: {error}");
+    // Opening a pipe would wait for somebody to write into it.
+    if !std::fs::metadata(path).map_err(cant)?.is_file() {
+        return Err("isn't a file".into());
+    }
+    let bytes = read_at_most(path, MAX_SECRET_FILE_BYTES).map_err(cant)?;
+    if bytes.len() > MAX_SECRET_FILE_BYTES {
+        return Err("is larger than 1 MiB".into());
+    }
+    String::from_utf8(bytes).map_err(|_| "isn't UTF-8".into())
 }
 
 /// A path with a leading `~/` replaced by the home folder.

@@ -33,14 +33,23 @@ struct Said<'s> {
     token_place: Option<(&'s Source, usize)>,
 }
 
+/// Reads, merges and expands files.
 pub(super) fn load(
     files: &[PathBuf],
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Result<Config, ConfigErrors> {
+    merge(files.iter().map(|file| Source::read(file)), env)
+}
+
+/// Merges and expands what was read.
+pub(super) fn merge(
+    files: impl Iterator<Item = Result<Source, Vec<ConfigError>>>,
     env: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Config, ConfigErrors> {
     let mut errors = Vec::new();
     let mut sources: Vec<Source> = Vec::new();
     for file in files {
-        match Source::read(file) {
+        match file {
             Ok(source) if sources.iter().any(|known| known.path == source.path) => {}
             Ok(source) => sources.push(source),
             Err(more) => errors.extend(more),

@@ -1,7 +1,6 @@
 //! resdex's own TOML: what its keys are and what they must be like. Unknown keys are errors here.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use super::dialect::Dialect;
 use super::draft::{Draft, Kind};
@@ -13,15 +12,17 @@ use super::{
 };
 use crate::model::ServerName;
 
+mod globals;
+
+use globals::{HTTP, INDEX, SOCKET, SYNC};
+pub(super) use globals::{Limit, limit_fields};
+
 const SECTIONS: [&str; 7] = ["sync", "limits", "index", "http", "socket", "servers", "scopes"];
-const SYNC: [&str; 2] = ["schedule", "timezone"];
-const INDEX: [&str; 2] = ["heap_bytes", "threads"];
-const HTTP: [&str; 3] = ["listen", "allowed_hosts", "allowed_origins"];
-const SOCKET: [&str; 3] = ["mode", "group", "allow_uids"];
 const TEMPLATE: [&str; 2] = ["uri", "values"];
 const FOLLOW: [&str; 7] =
     ["schedule", "include", "exclude", "protocol", "templates", "subscribe", "max_subscriptions"];
-const SERVER: [&str; 17] = [
+/// What a server of its own kind has besides.
+const SERVER: [&str; 10] = [
     "command",
     "args",
     "env",
@@ -32,42 +33,23 @@ const SERVER: [&str; 17] = [
     "headers",
     "files",
     "enabled",
-    FOLLOW[0],
-    FOLLOW[1],
-    FOLLOW[2],
-    FOLLOW[3],
-    FOLLOW[4],
-    FOLLOW[5],
-    FOLLOW[6],
 ];
 const SCOPE: [&str; 8] =
     ["servers", "include", "exclude", "mime_types", "pins", "max_tokens", "token_sha256", "token"];
 /// What makes a `[servers.NAME]` table a server rather than an addition to one.
 const TARGETS: [&str; 3] = ["command", "url", "files"];
-/// What an addition to a server of a client file may hold.
-const ADDITIONS: [&str; 9] = [
-    "inherit_env",
-    "enabled",
-    FOLLOW[0],
-    FOLLOW[1],
-    FOLLOW[2],
-    FOLLOW[3],
-    FOLLOW[4],
-    FOLLOW[5],
-    FOLLOW[6],
-];
-
 /// The section in which a key is known, for a key that stands in the wrong one.
 pub(super) fn section_of(key: &str) -> Option<&'static str> {
     if limit_fields(&mut Limits::default()).iter().any(|(name, _)| *name == key) {
         return Some("[limits]");
     }
-    let tables: [(&str, &[&str]); 6] = [
+    let tables: [(&str, &[&str]); 7] = [
         ("[sync]", &SYNC),
         ("[index]", &INDEX),
         ("[http]", &HTTP),
         ("[socket]", &SOCKET),
         ("[servers.NAME]", &SERVER),
+        ("[servers.NAME]", &FOLLOW),
         ("[scopes.NAME]", &SCOPE),
     ];
     tables.into_iter().find(|(_, keys)| keys.contains(&key)).map(|(section, _)| section)
@@ -145,221 +127,17 @@ pub(super) fn read(reader: &mut Reader<'_>, config: &mut Config) -> Own {
         }
         for entry in reader.table(section) {
             match section.key.as_str() {
-                "sync" => sync(reader, entry, config),
-                "limits" => limit(reader, entry, &mut config.limits),
-                "index" => index(reader, entry, config),
-                "http" => http(reader, entry, config),
-                "socket" => socket(reader, entry, config),
+                "sync" => globals::sync(reader, entry, config),
+                "limits" => globals::limit(reader, entry, &mut config.limits),
+                "index" => globals::index(reader, entry, config),
+                "http" => globals::http(reader, entry, config),
+                "socket" => globals::socket(reader, entry, config),
                 "servers" => server(reader, entry, &mut own),
                 _ => scope(reader, entry, &mut own),
             }
         }
     }
     own
-}
-
-fn sync(reader: &mut Reader<'_>, entry: &Entry, config: &mut Config) {
-    match entry.key.as_str() {
-        "schedule" => {
-            if let Some(schedule) = reader.string_that(entry, validate::schedule) {
-                config.sync.schedule = schedule;
-            }
-        }
-        "timezone" => config.sync.timezone = reader.string_that(entry, validate::timezone),
-        _ => reader.unknown(entry, "in [sync]", &SYNC),
-    }
-}
-
-fn index(reader: &mut Reader<'_>, entry: &Entry, config: &mut Config) {
-    match entry.key.as_str() {
-        "heap_bytes" => {
-            if let Some(bytes) = reader.bytes(entry) {
-                // tantivy's writer refuses less than 15 MB for each of its threads.
-                if (16 << 20..=64 << 30).contains(&bytes) {
-                    config.index.heap_bytes = bytes as usize;
-                } else {
-                    let message = "`heap_bytes` must be from 16MiB to 64GiB";
-                    reader.error(entry.value.at.start, message, None);
-                }
-            }
-        }
-        "threads" => {
-            if let Some(threads) = reader.count(entry, 1, 64) {
-                config.index.threads = threads as usize;
-            }
-        }
-        _ => reader.unknown(entry, "in [index]", &INDEX),
-    }
-}
-
-fn http(reader: &mut Reader<'_>, entry: &Entry, config: &mut Config) {
-    match entry.key.as_str() {
-        "listen" => {
-            config.http.listen =
-                reader.string_that(entry, |text| validate::listen(text).map(|_| ()));
-        }
-        "allowed_hosts" => {
-            config.http.allowed_hosts =
-                reader.strings_that(entry, validate::host).unwrap_or_default();
-        }
-        "allowed_origins" => {
-            config.http.allowed_origins =
-                reader.strings_that(entry, validate::origin).unwrap_or_default();
-        }
-        _ => reader.unknown(entry, "in [http]", &HTTP),
-    }
-}
-
-fn socket(reader: &mut Reader<'_>, entry: &Entry, config: &mut Config) {
-    match entry.key.as_str() {
-        "mode" => {
-            let mode = reader.string_that(entry, |text| validate::socket_mode(text).map(|_| ()));
-            if let Some(Ok(mode)) = mode.map(|text| validate::socket_mode(&text)) {
-                config.socket.mode = mode;
-            }
-        }
-        "group" => config.socket.group = reader.string(entry),
-        "allow_uids" => {
-            let uids = entry.value.as_list().map(|items| {
-                items
-                    .iter()
-                    .map(|item| match item.value {
-                        super::tree::Value::Integer(uid) => u32::try_from(uid).ok(),
-                        _ => None,
-                    })
-                    .collect::<Option<Vec<u32>>>()
-            });
-            match uids.flatten() {
-                Some(uids) => config.socket.allow_uids = uids,
-                None => reader.error(
-                    entry.value.at.start,
-                    "`allow_uids` must be a list of user ids (numbers)",
-                    None,
-                ),
-            }
-        }
-        _ => reader.unknown(entry, "in [socket]", &SOCKET),
-    }
-}
-
-/// A limit, by what kind of value it is.
-pub(super) enum Limit<'a> {
-    /// Must be longer than zero.
-    Time(&'a mut Duration),
-    /// May be zero: no waiting.
-    Pause(&'a mut Duration),
-    Bytes(&'a mut usize),
-    Disk(&'a mut u64),
-    Count(&'a mut usize),
-    Percent(&'a mut u8),
-}
-
-/// Every limit with its key. Taken apart by name, so that a new one can't be forgotten here.
-pub(super) fn limit_fields(limits: &mut Limits) -> [(&'static str, Limit<'_>); 25] {
-    let Limits {
-        connect_timeout,
-        list_timeout,
-        read_timeout,
-        subscribe_timeout,
-        max_message_bytes,
-        max_json_depth,
-        max_text_bytes,
-        max_blob_bytes,
-        max_parts,
-        max_pages,
-        max_resources,
-        max_uri_bytes,
-        max_name_bytes,
-        max_description_bytes,
-        reads_in_flight,
-        reads_in_flight_total,
-        relist_interval,
-        reread_interval,
-        removal_confirmation,
-        min_free_disk_bytes,
-        min_free_disk_percent,
-        max_query_bytes,
-        max_query_terms,
-        max_answer_bytes,
-        max_connections,
-    } = limits;
-    [
-        ("connect_timeout", Limit::Time(connect_timeout)),
-        ("list_timeout", Limit::Time(list_timeout)),
-        ("read_timeout", Limit::Time(read_timeout)),
-        ("subscribe_timeout", Limit::Time(subscribe_timeout)),
-        ("max_message_bytes", Limit::Bytes(max_message_bytes)),
-        ("max_json_depth", Limit::Count(max_json_depth)),
-        ("max_text_bytes", Limit::Bytes(max_text_bytes)),
-        ("max_blob_bytes", Limit::Bytes(max_blob_bytes)),
-        ("max_parts", Limit::Count(max_parts)),
-        ("max_pages", Limit::Count(max_pages)),
-        ("max_resources", Limit::Count(max_resources)),
-        ("max_uri_bytes", Limit::Bytes(max_uri_bytes)),
-        ("max_name_bytes", Limit::Bytes(max_name_bytes)),
-        ("max_description_bytes", Limit::Bytes(max_description_bytes)),
-        ("reads_in_flight", Limit::Count(reads_in_flight)),
-        ("reads_in_flight_total", Limit::Count(reads_in_flight_total)),
-        ("relist_interval", Limit::Pause(relist_interval)),
-        ("reread_interval", Limit::Pause(reread_interval)),
-        ("removal_confirmation", Limit::Pause(removal_confirmation)),
-        ("min_free_disk_bytes", Limit::Disk(min_free_disk_bytes)),
-        ("min_free_disk_percent", Limit::Percent(min_free_disk_percent)),
-        ("max_query_bytes", Limit::Bytes(max_query_bytes)),
-        ("max_query_terms", Limit::Count(max_query_terms)),
-        ("max_answer_bytes", Limit::Bytes(max_answer_bytes)),
-        ("max_connections", Limit::Count(max_connections)),
-    ]
-}
-
-fn limit(reader: &mut Reader<'_>, entry: &Entry, limits: &mut Limits) {
-    let mut fields = limit_fields(limits);
-    let Some((_, field)) = fields.iter_mut().find(|(key, _)| *key == entry.key) else {
-        let known: Vec<&str> = fields.iter().map(|(key, _)| *key).collect();
-        return reader.unknown(entry, "in [limits]", &known);
-    };
-    match field {
-        Limit::Time(place) => {
-            if let Some(time) = reader.duration(entry) {
-                if time.is_zero() {
-                    let message = format!("`{}` must be longer than zero", entry.key);
-                    reader.error(entry.value.at.start, message, None);
-                } else {
-                    **place = time;
-                }
-            }
-        }
-        Limit::Pause(place) => {
-            if let Some(time) = reader.duration(entry) {
-                **place = time;
-            }
-        }
-        Limit::Bytes(place) => {
-            if let Some(bytes) = reader.bytes(entry) {
-                if bytes == 0 {
-                    let message = format!("`{}` must be more than zero", entry.key);
-                    reader.error(entry.value.at.start, message, None);
-                } else {
-                    **place = usize::try_from(bytes).unwrap_or(usize::MAX);
-                }
-            }
-        }
-        Limit::Disk(place) => {
-            if let Some(bytes) = reader.bytes(entry) {
-                **place = bytes;
-            }
-        }
-        Limit::Count(place) => {
-            if let Some(count) = reader.count(entry, 1, u32::MAX.into()) {
-                **place = count as usize;
-            }
-        }
-        Limit::Percent(place) => {
-            if let Some(percent) = reader.count(entry, 0, 99) {
-                **place = percent as u8;
-            }
-        }
-    }
 }
 
 fn server(reader: &mut Reader<'_>, entry: &Entry, own: &mut Own) {
@@ -379,7 +157,7 @@ fn server(reader: &mut Reader<'_>, entry: &Entry, own: &mut Own) {
         Some("command") => &["command", "args", "env", "env_file", "inherit_env", "cwd", "enabled"],
         Some("url") => &["url", "headers", "enabled"],
         Some(_) => &["files", "enabled"],
-        None => &ADDITIONS,
+        None => &["inherit_env", "enabled"],
     };
     let base = reader.source.folder().to_owned();
     let text = |text: String| Text::parse(&text, Dialect::Own, &base);
@@ -389,8 +167,10 @@ fn server(reader: &mut Reader<'_>, entry: &Entry, own: &mut Own) {
     let (mut inherit_env, mut enabled, mut follow) = (None, None, FollowKeys::default());
     for key in keys {
         match key.key.as_str() {
-            known if !SERVER.contains(&known) => reader.unknown(key, &section, &SERVER),
             _ if follow_key(reader, key, &mut follow) => {}
+            known if !SERVER.contains(&known) => {
+                reader.unknown(key, &section, &[&SERVER[..], &FOLLOW[..]].concat());
+            }
             other if !allowed.contains(&other) && !TARGETS.contains(&other) => {
                 let what = match target {
                     Some(target) => format!("a server with `{}` has no `{other}`", target.key),
@@ -405,7 +185,7 @@ fn server(reader: &mut Reader<'_>, entry: &Entry, own: &mut Own) {
                 for pair in reader.table(key) {
                     if let Some(value) = reader.string(pair) {
                         let value = text(value);
-                        if key.key == "headers" && value.is_literal() {
+                        if key.key == "headers" {
                             check_header(reader, pair, &value);
                         }
                         named.push((pair.key.clone(), value));
@@ -472,7 +252,9 @@ fn server(reader: &mut Reader<'_>, entry: &Entry, own: &mut Own) {
 }
 
 fn check_header(reader: &mut Reader<'_>, pair: &Entry, value: &Text) {
-    if let Err(why) = validate::header(&pair.key, &value.written()) {
+    // What a reference stands for is known only later.
+    let value = if value.is_literal() { value.written() } else { String::new() };
+    if let Err(why) = validate::header(&pair.key, &value) {
         reader.error(pair.key_at.start, why, None);
     }
 }
@@ -521,7 +303,13 @@ fn templates(reader: &mut Reader<'_>, entry: &Entry) -> Option<Vec<TemplateConfi
         let mut template = TemplateConfig::default();
         for key in keys {
             match key.key.as_str() {
-                "uri" => template.uri = reader.string(key).unwrap_or_default(),
+                "uri" => {
+                    let filled = |uri: &str| match uri {
+                        "" => Err("a template's URI can't be empty".into()),
+                        _ => Ok(()),
+                    };
+                    template.uri = reader.string_that(key, filled).unwrap_or_default();
+                }
                 "values" => {
                     for variable in reader.table(key) {
                         if let Some(values) = reader.strings(variable) {
@@ -532,8 +320,14 @@ fn templates(reader: &mut Reader<'_>, entry: &Entry) -> Option<Vec<TemplateConfi
                 _ => reader.unknown(key, "in a template", &TEMPLATE),
             }
         }
-        if template.uri.is_empty() {
-            reader.error(item.at.start, "a template needs its `uri`", None);
+        match item.entry("uri") {
+            None => reader.error(item.at.start, "a template needs its `uri`", None),
+            Some(_) if template.uri.is_empty() => {}
+            Some(uri) => {
+                if let Err(why) = validate::template(&template.uri, template.values.keys()) {
+                    reader.error(uri.value.at.start, format!("`uri`: {why}"), None);
+                }
+            }
         }
         templates.push(template);
     }

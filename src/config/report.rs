@@ -189,7 +189,7 @@ fn show_server(toml: &mut Toml, config: &Config, server: &ServerConfig) {
                 None => url.clone(),
             };
             write_url(toml, &masked(&url));
-            toml.pairs("headers", shown(headers));
+            write_headers(toml, shown(headers));
         }
     }
     if off {
@@ -200,24 +200,36 @@ fn show_server(toml: &mut Toml, config: &Config, server: &ServerConfig) {
 
 /// Whether a reference is left that couldn't be expanded.
 fn has_reference(transport: &Transport) -> bool {
-    let left = |text: &str| text.contains("${");
     match transport {
-        Transport::Files { root } => left(&root.to_string_lossy()),
+        Transport::Files { root } => refers(&root.to_string_lossy()),
         Transport::Stdio { command, args, env, cwd, .. } => {
-            left(command)
-                || left(&cwd.to_string_lossy())
-                || args.iter().chain(env.values()).any(|text| left(text.masked()))
+            refers(command)
+                || refers(&cwd.to_string_lossy())
+                || args.iter().chain(env.values()).any(|text| refers(text.masked()))
         }
         Transport::Http { url, headers, .. } => {
-            left(url) || headers.values().any(|text| left(text.masked()))
+            refers(url) || headers.values().any(|text| refers(text.masked()))
         }
     }
 }
 
+/// Whether resdex's own TOML would expand something in a text.
+fn refers(text: &str) -> bool {
+    !Text::parse(text, Dialect::Own, Path::new("/")).is_literal()
+}
+
 /// An entry that names no URL that could be asked still needs one to be read again.
 fn write_url(toml: &mut Toml, url: &str) {
-    let usable = url.contains("${") || super::validate::server_url(url).is_ok();
+    let usable = refers(url) || super::validate::server_url(url).is_ok();
     toml.value("url", if usable { url } else { "http://localhost/" });
+}
+
+/// A header that HTTP doesn't allow is left out: it is why the server is switched off.
+fn write_headers(toml: &mut Toml, headers: impl Iterator<Item = (String, String)>) {
+    let usable = |(name, value): &(String, String)| {
+        super::validate::header(name, if refers(value) { "" } else { value }).is_ok()
+    };
+    toml.pairs("headers", headers.filter(usable));
 }
 
 fn shown(values: &BTreeMap<String, Secret>) -> impl Iterator<Item = (String, String)> + '_ {
@@ -308,7 +320,7 @@ fn import_server(toml: &mut Toml, draft: &Draft) {
         }
         Kind::Http { url, headers } => {
             write_url(toml, &url.written());
-            toml.pairs("headers", written_pairs(headers));
+            write_headers(toml, written_pairs(headers));
         }
     }
     if draft.disabled.is_some() || draft.refused.is_some() {

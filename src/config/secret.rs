@@ -44,6 +44,10 @@ impl Secret {
         Self { text: String::new(), shown: written.into(), parts: vec![] }
     }
 
+    pub(super) fn is_unexpanded(&self) -> bool {
+        self.text.is_empty() && self.parts.is_empty() && !self.shown.is_empty()
+    }
+
     pub(super) fn push_plain(&mut self, text: &str) {
         self.text.push_str(text);
         self.shown.push_str(text);

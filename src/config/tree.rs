@@ -1,6 +1,7 @@
 //! A config file as a tree of values that know where they stand, whether it is TOML or JSON with
 //! comments. What the keys mean is decided elsewhere.
 
+use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -72,9 +73,9 @@ impl Node {
         self.entry(key).map(|entry| &entry.value)
     }
 
-    /// The entry of a key of a table.
+    /// The entry of a key of a table. Of two, which only JSON can have, the later one counts there.
     pub(super) fn entry(&self, key: &str) -> Option<&Entry> {
-        self.as_table()?.iter().find(|entry| entry.key == key)
+        self.as_table()?.iter().rev().find(|entry| entry.key == key)
     }
 
     /// What kind of value it is, for "expected …, found …".
@@ -110,6 +111,13 @@ impl Node {
     }
 }
 
+/// Reads a file, which may be a pipe, up to one byte more than it may have.
+pub(super) fn read_at_most(path: &Path, bytes: usize) -> std::io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    std::fs::File::open(path)?.take(bytes as u64 + 1).read_to_end(&mut content)?;
+    Ok(content)
+}
+
 /// How a file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Syntax {
@@ -140,7 +148,7 @@ impl Source {
         };
         let path = std::path::absolute(path)
             .map_err(|cause| error(format!("isn't a usable path: {cause}"), ""))?;
-        let bytes = std::fs::read(&path).map_err(|cause| {
+        let bytes = read_at_most(&path, MAX_FILE_BYTES).map_err(|cause| {
             let hint = match cause.kind() {
                 std::io::ErrorKind::NotFound => "check the path given with --config",
                 std::io::ErrorKind::PermissionDenied => "let the daemon's user read it",
@@ -312,13 +320,12 @@ fn parse_json(path: &Path, text: &str) -> Result<Node, ConfigError> {
             error(cause.range().start, format!("isn't valid JSON: {}", cause.kind()))
         })?;
     match parsed.value {
-        Some(value) => json_node(&value).map_err(|(at, message)| error(at, message)),
+        Some(value) => Ok(json_node(&value)),
         None => Err(error(0, "is empty".into())),
     }
 }
 
-/// A repeated key is an error: of two servers under one name, one would silently be lost.
-fn json_node(node: &ast::Value<'_>) -> Result<Node, (usize, String)> {
+fn json_node(node: &ast::Value<'_>) -> Node {
     let (range, value) = match node {
         ast::Value::NullKeyword(null) => (null.range, Value::Null),
         ast::Value::BooleanLit(literal) => (literal.range, Value::Bool(literal.value)),
@@ -334,28 +341,22 @@ fn json_node(node: &ast::Value<'_>) -> Result<Node, (usize, String)> {
             (literal.range, value)
         }
         ast::Value::Array(array) => {
-            let items = array.elements.iter().map(json_node).collect::<Result<_, _>>()?;
-            (array.range, Value::List(items))
+            (array.range, Value::List(array.elements.iter().map(json_node).collect()))
         }
         ast::Value::Object(object) => {
-            let mut seen = std::collections::HashSet::new();
-            let mut entries = Vec::with_capacity(object.properties.len());
-            for property in &object.properties {
+            let entry = |property: &ast::ObjectProp<'_>| {
                 let (key, key_at) = match &property.name {
                     ast::ObjectPropName::String(name) => (name.value.as_ref(), name.range),
                     ast::ObjectPropName::Word(name) => (name.value, name.range),
                 };
-                if !seen.insert(key) {
-                    return Err((key_at.start, format!("has the key {key:?} twice in one object")));
-                }
-                entries.push(Entry {
+                Entry {
                     key: key.to_owned(),
                     key_at: key_at.start..key_at.end,
-                    value: json_node(&property.value)?,
-                });
-            }
-            (object.range, Value::Table(entries))
+                    value: json_node(&property.value),
+                }
+            };
+            (object.range, Value::Table(object.properties.iter().map(entry).collect()))
         }
     };
-    Ok(Node { value, at: range.start..range.end })
+    Node { value, at: range.start..range.end }
 }

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use chrono::{TimeZone, Utc};
-use globset::GlobBuilder;
+use iri_string::template::UriTemplateStr;
 
 use super::expand::Missing;
 
@@ -46,16 +46,28 @@ pub(super) fn timezone(name: &str) -> Result<(), String> {
     })
 }
 
-/// A glob over a whole URI; `*` doesn't cross `/`, `**` does.
+/// A glob over a whole URI.
 pub(super) fn glob(pattern: &str) -> Result<(), String> {
-    if pattern.is_empty() {
-        return Err("an empty pattern matches nothing; \"**\" matches everything".into());
+    super::glob::glob(pattern).map(|_| ())
+}
+
+/// A URI template (RFC 6570), and the variables that values are given for.
+pub(super) fn template<'v>(
+    uri: &str,
+    mut values: impl Iterator<Item = &'v String>,
+) -> Result<(), String> {
+    let template = UriTemplateStr::new(uri)
+        .map_err(|why| format!("{uri:?} isn't a URI template (RFC 6570): {why}"))?;
+    let known: Vec<&str> = template.variables().map(|name| name.as_str()).collect();
+    if known.is_empty() {
+        return Err(format!("{uri:?} has no variable, so it's no template"));
     }
-    GlobBuilder::new(pattern)
-        .literal_separator(true)
-        .build()
-        .map(|_| ())
-        .map_err(|why| format!("{pattern:?} isn't a glob: {}", why.kind()))
+    match values.find(|name| !known.contains(&name.as_str())) {
+        Some(other) => {
+            Err(format!("{uri:?} has no variable {other:?}, but values are given for it"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// `type/subtype`, with `*` for either, or a part of the subtype such as `application/*+json`.
@@ -160,6 +172,11 @@ pub(super) fn server_url(text: &str) -> Result<(String, Option<PathBuf>), Missin
         return Ok((format!("http://localhost{slash}{path}"), Some(socket.into())));
     }
     match url::Url::parse(text) {
+        Ok(url) if is_metadata_address(&url) => Err(Missing {
+            message: "its URL is link-local or a cloud's metadata service, which is never asked"
+                .into(),
+            hint: "give the server an ordinary address".into(),
+        }),
         Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => {
             Ok((text.trim().to_owned(), None))
         }
@@ -167,6 +184,23 @@ pub(super) fn server_url(text: &str) -> Result<(String, Option<PathBuf>), Missin
             Err(missing(&format!("its URL has the scheme {:?}, which isn't HTTP", url.scheme())))
         }
         Err(why) => Err(missing(&format!("its URL isn't one: {why}"))),
+    }
+}
+
+/// Whether a URL names an address that only the machine's own network or its cloud answers.
+fn is_metadata_address(url: &url::Url) -> bool {
+    match url.host() {
+        Some(url::Host::Domain(name)) => name == "metadata.google.internal",
+        Some(url::Host::Ipv4(address)) => {
+            address.is_link_local() || address.octets() == [100, 100, 100, 200]
+        }
+        Some(url::Host::Ipv6(address)) => {
+            let mapped = address.to_ipv4_mapped().is_some_and(|address| address.is_link_local());
+            mapped
+                || address.is_unicast_link_local()
+                || address.segments() == [0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254]
+        }
+        None => false,
     }
 }
 

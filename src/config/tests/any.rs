@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::config::report::{import, show};
 
 /// JSON that looks like a client file more or less.
 fn json() -> impl Strategy<Value = String> {
@@ -58,6 +59,15 @@ fn loads_or_says_where(name: &str, text: &str) -> Result<(), TestCaseError> {
     match folder.load(&[name], &[("A", "value")]) {
         Ok(config) => {
             prop_assert!(config.servers.values().all(|server| server.origin.contains(name)));
+            for written in [Ok(show(&config)), import(&folder.path(name))] {
+                let Ok(written) = written else { continue };
+                let again = [(folder.path("again.toml"), written.clone())];
+                let again =
+                    Config::from_texts(&again, &|name| (name == "A").then(|| "value".into()));
+                prop_assert!(again.is_ok(), "{}\n{}", again.unwrap_err(), written);
+                let names = |config: &Config| config.servers.keys().cloned().collect::<Vec<_>>();
+                prop_assert_eq!(names(&again.unwrap()), names(&config));
+            }
         }
         Err(errors) => {
             prop_assert!(!errors.0.is_empty());
@@ -69,7 +79,7 @@ fn loads_or_says_where(name: &str, text: &str) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn any_json(text in json()) {

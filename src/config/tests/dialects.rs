@@ -344,7 +344,10 @@ fn one_broken_server_leaves_the_others_alone() {
 fn broken_files() {
     for (text, wanted) in [
         ("{\"mcpServers\": {\"a\": }}", ".mcp.json:1:22: isn't valid JSON: "),
-        ("{\n\"mcpServers\": {\n\"a\": {}, \"a\": {}}}", ".mcp.json:3:10: has the key \"a\" twice"),
+        (
+            "{\n\"mcpServers\": {\n\"a\": {}, \"a\": {}}}",
+            ".mcp.json:3:10: has the server \"a\" twice; rename one",
+        ),
         ("", ".mcp.json:1:1: is empty"),
         (
             "[]",

@@ -55,7 +55,7 @@ token = "${BOT_TOKEN}"
 
 #[test]
 fn the_whole_schema() {
-    let folder = Folder::with(&[("conf/config.toml", EXAMPLE)]);
+    let folder = Folder::with(&[("conf/config.toml", EXAMPLE), ("data/handbook/a.md", "")]);
     let env = [("DOCS_TOKEN", "docs-secret"), ("WIKI_TOKEN", "wiki-secret"), ("BOT_TOKEN", "abc")];
     let config = folder.load(&["conf/config.toml"], &env).unwrap();
     let conf = folder.path("conf");
@@ -276,6 +276,26 @@ fn every_error_with_its_place() {
             "[servers.a]\n[[servers.a.templates]]\nvalues = {}",
             "config.toml:2:1: a template needs its `uri`",
         ),
+        (
+            "[servers.a]\n[[servers.a.templates]]\nuri = \"a://{b\"",
+            "config.toml:3:7: `uri`: \"a://{b\" isn't a URI template (RFC 6570): invalid URI template: expression not closed (at 4-th byte)",
+        ),
+        (
+            "[servers.a]\n[[servers.a.templates]]\nuri = \"a://{b}\"\nvalues = { c = [] }",
+            "config.toml:3:7: `uri`: \"a://{b}\" has no variable \"c\", but values are given for it",
+        ),
+        (
+            "[servers.a]\n[[servers.a.templates]]\nuri = \"a://b\"",
+            "config.toml:3:7: `uri`: \"a://b\" has no variable, so it's no template",
+        ),
+        (
+            "[servers.a]\n[[servers.a.templates]]\nuri = \"\"",
+            "config.toml:3:7: `uri`: a template's URI can't be empty",
+        ),
+        (
+            "[servers.a]\ncommand = \"x\"\nexclude = [\"**.md\"]",
+            "config.toml:3:12: `exclude`: \"**.md\" has a `**` that doesn't stand alone between slashes",
+        ),
         ("servers = 3", "config.toml:1:11: `servers` must be a table, not a whole number"),
         ("[servers\n", "config.toml:1:9: isn't valid TOML: unclosed table, expected `]`"),
         ("a = 1\na = 2", "config.toml:2:1: isn't valid TOML: duplicate key"),
@@ -372,6 +392,21 @@ fn references() {
 }
 
 #[test]
+fn a_variable_that_leaves_nothing() {
+    for (toml, wanted) in [
+        ("files = \"${EMPTY}\"", "needs_config: `files` is empty; correct it in its file"),
+        ("command = \"${EMPTY}\"", "needs_config: `command` is empty; correct it in its file"),
+        (
+            "url = \"${EMPTY}\"",
+            "needs_config: its URL isn't one: relative URL without a base; take http://…, https://… or unix:///path/to/socket#/path",
+        ),
+    ] {
+        let config = own(&format!("[servers.a]\n{toml}"), &[("EMPTY", "")]).unwrap();
+        assert_eq!(state(server(&config, "a")), wanted);
+    }
+}
+
+#[test]
 fn unix_sockets_and_own_addresses() {
     let text = r#"
 [http]
@@ -413,6 +448,25 @@ fn a_non_loopback_address_with_a_token() {
 }
 
 #[test]
+fn urls_that_are_never_asked() {
+    for (url, wanted) in [
+        ("http://169.254.169.254/mcp", false),
+        ("http://[fe80::1]/mcp", false),
+        ("http://[::ffff:169.254.1.1]/mcp", false),
+        ("http://metadata.google.internal/", false),
+        ("http://100.100.100.200/", false),
+        ("http://10.0.0.1/mcp", true),
+        ("https://wiki.example/mcp", true),
+    ] {
+        assert_eq!(own(&format!("[servers.a]\nurl = \"{url}\""), &[]).is_ok(), wanted, "{url}");
+        // The same from a variable, which is known only later.
+        let config = own("[servers.a]\nurl = \"${URL}\"", &[("URL", url)]).unwrap();
+        assert_eq!(state(server(&config, "a")) == "ready", wanted, "{url}");
+        assert!(!format!("{config:?}").contains("/mcp"), "a URL's path may be a secret");
+    }
+}
+
+#[test]
 fn warnings() {
     use std::os::unix::fs::PermissionsExt;
     let text = r#"
@@ -426,6 +480,8 @@ headers = { Authorization = "Bearer ${B}" }
 [servers.c]
 url = "http://127.0.0.1:1/mcp"
 headers = { Authorization = "Bearer literal" }
+[servers.d]
+files = "nowhere"
 "#;
     let folder = Folder::with(&[("config.toml", text)]);
     let env = [("B", "bbbb")];
@@ -437,7 +493,10 @@ headers = { Authorization = "Bearer literal" }
         let prefix = format!("{}/", folder.0.path().display());
         config.warnings.iter().map(|warning| warning.replace(&prefix, "")).collect()
     };
-    assert_eq!(warnings(0o600), [plain_http]);
+    let closed = warnings(0o600);
+    assert_eq!(closed[0], plain_http);
+    assert!(closed[1].starts_with("config.toml:12: the folder of the server d isn't there: "));
+    assert_eq!(closed.len(), 2, "{closed:?}");
     let open = warnings(0o644);
     assert!(
         open[0].starts_with(

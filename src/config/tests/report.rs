@@ -133,7 +133,7 @@ url = "unix:///run/x.sock#/mcp"
 files = "docs"
 "#;
     let json = r#"{"mcpServers": {"g": {"command": "x", "colour": 1, "enabled": false}}}"#;
-    let folder = Folder::with(&[("config.toml", toml), (".mcp.json", json)]);
+    let folder = Folder::with(&[("config.toml", toml), (".mcp.json", json), ("docs/a.md", "")]);
     let config = folder.load(&["config.toml", ".mcp.json"], &ENV).unwrap();
     let base = folder.0.path().display().to_string();
     let lines: Vec<(CheckKind, String)> = check(&config)
