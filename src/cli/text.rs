@@ -207,9 +207,10 @@ fn line_end(cells: &[Cell], from: usize, room: usize) -> usize {
     let (mut width, mut best) = (0, None);
     for at in from..cells.len() {
         let cell = &cells[at];
-        // A combining mark stays with its letter.
+        // A combining mark stays with its letter, and closing punctuation with its word.
         if at > from
             && cell.width > 0
+            && !cell.text.starts_with(CLOSING)
             && (cell.space || cell.width == 2 || cells[at - 1].width == 2)
         {
             best = Some(at);
@@ -303,8 +304,8 @@ mod tests {
             "退款需要十四天，从申请那天，请联系账单。",
             &[],
             expect![[r#"
-                >  退款需要十四天，从申请那天
-                >  ，请联系账单。
+                >  退款需要十四天，从申请那
+                >  天，请联系账单。
             "#]],
         );
         check("", &[], expect![[""]]);

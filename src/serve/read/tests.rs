@@ -109,7 +109,8 @@ fn contents_are_cut_to_what_was_asked() {
     let one = cut(items(), &ReadRequest { part: Some(2), ..of("x") }).unwrap();
     assert_eq!(text(&one), "three\n");
 
-    let few = cut(items(), &ReadRequest { max_tokens: Some(1), ..of("x") }).unwrap();
+    let one_line = Some(chunk::estimate_tokens("one\n"));
+    let few = cut(items(), &ReadRequest { max_tokens: one_line, ..of("x") }).unwrap();
     assert!(few.truncated);
     assert_eq!(few.next_lines.as_deref(), Some("2-"));
     assert_eq!(few.notes, ["contents 2 left out: ask with `part`"]);
