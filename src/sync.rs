@@ -1,9 +1,26 @@
 //! Keeps the index equal to what the servers have: one task a server.
+//!
+//! ```text
+//! hints, schedule, requests ──▶ machine ──commands──▶ task ──▶ connect, list, follow, read ──▶ writer
+//!                                  ▲  plan, dirty, backoff       │
+//!                                  └────────── events ───────────┘
+//! ```
+//!
+//! The machine decides and is pure; the task carries out. Must not know how a server is talked to,
+//! nor how the index is made.
 
-pub mod backoff;
-pub mod catalog;
+mod backoff;
+mod catalog;
 pub mod control;
-pub mod dirty;
-pub mod machine;
-pub mod plan;
-pub mod schedule;
+mod dirty;
+mod eras;
+mod hint;
+mod indexing;
+mod machine;
+mod plan;
+mod schedule;
+mod task;
+
+pub use eras::Eras;
+pub use schedule::Clock;
+pub use task::{Context, Running, start};

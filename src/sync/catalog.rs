@@ -50,6 +50,8 @@ pub enum Reading {
 pub struct Catalog {
     known: HashMap<Uri, Known>,
     counts: Counts,
+    /// Which resources became stale, or no longer are, since this was last taken.
+    stale_flips: Vec<(Uri, bool)>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -128,15 +130,40 @@ impl Catalog {
     pub fn change<T>(&mut self, uri: &Uri, change: impl FnOnce(&mut Known) -> T) -> T {
         let known = self.known.entry(uri.clone()).or_default();
         self.counts.take(known);
+        let was_stale = known.is_stale();
         let result = change(known);
         self.counts.add(known);
+        if known.is_stale() != was_stale {
+            self.stale_flips.push((uri.clone(), !was_stale));
+        }
         result
     }
 
     pub fn remove(&mut self, uri: &Uri) -> Option<Known> {
         let known = self.known.remove(uri)?;
         self.counts.take(&known);
+        if known.is_stale() {
+            self.stale_flips.push((uri.clone(), false));
+        }
         Some(known)
+    }
+
+    /// Takes the place of another catalog: what was stale in it no longer is.
+    pub fn adopt_stale_flips(&mut self, old: &mut Catalog) {
+        self.stale_flips = old.take_stale_flips();
+        let stale = old.iter().filter(|(_, known)| known.is_stale());
+        self.stale_flips.extend(stale.map(|(uri, _)| (uri.clone(), false)));
+    }
+
+    pub fn take_stale_flips(&mut self) -> Vec<(Uri, bool)> {
+        std::mem::take(&mut self.stale_flips)
+    }
+}
+
+impl Known {
+    /// Whether older text of it is served than there may be.
+    pub fn is_stale(&self) -> bool {
+        self.stored && self.stale
     }
 }
 
@@ -158,7 +185,7 @@ impl Counts {
             (&mut self.listed, known.listed.into()),
             (&mut self.indexed, (known.stored && !known.skipped).into()),
             (&mut self.skipped, (known.stored && known.skipped).into()),
-            (&mut self.stale, (known.stored && known.stale).into()),
+            (&mut self.stale, known.is_stale().into()),
         ]
     }
 }

@@ -137,6 +137,8 @@ pub struct Options {
     pub reread_interval: Duration,
     pub removal_confirmation: Duration,
     pub max_subscriptions: usize,
+    /// A number from 0 to 1, anew at each call: what back-offs are spread by.
+    pub random: fn() -> f64,
     /// Whether the config lets a URI in.
     pub wanted: Box<dyn Fn(&str) -> bool + Send>,
     /// Whether the config wants a URI subscribed to.
@@ -334,6 +336,11 @@ impl Machine {
         &self.catalog
     }
 
+    /// Which resources became stale, or no longer are, since this was last asked.
+    pub fn take_stale_flips(&mut self) -> Vec<(Uri, bool)> {
+        self.catalog.take_stale_flips()
+    }
+
     pub fn counts(&self) -> SyncCounts {
         self.counts
     }
@@ -415,6 +422,7 @@ impl Machine {
             }
             _ => (ServerState::Backoff, backoff::delay(self.connect_failures)),
         };
+        let wait = backoff::jittered(wait, (self.options.random)());
         self.link = Link::Down { until: now + wait, state };
         // What the old session brings late is not for the next one.
         self.session += 1;
@@ -848,7 +856,8 @@ impl Machine {
     /// Begins again from what the index holds. What was handed over since the last good flush may be
     /// there or may still come, so it counts as there with a content that isn't known.
     fn reloaded(&mut self, catalog: Catalog, now: Instant) {
-        let old = std::mem::replace(&mut self.catalog, catalog);
+        let mut old = std::mem::replace(&mut self.catalog, catalog);
+        self.catalog.adopt_stale_flips(&mut old);
         for (uri, known) in old.iter() {
             let (reading, handed) = (known.reading != Reading::No, known.handed);
             if handed >= self.saved {

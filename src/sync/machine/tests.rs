@@ -69,6 +69,7 @@ fn options() -> Options {
         reread_interval: Duration::from_secs(1),
         removal_confirmation: Duration::from_secs(60),
         max_subscriptions: 100,
+        random: || 0.5,
         wanted: Box::new(|_| true),
         subscribed: Box::new(|_| true),
     }

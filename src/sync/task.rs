@@ -1,0 +1,588 @@
+//! One server's task: carries out what its machine decides.
+//!
+//! **When it wakes, and what it then does.** It sleeps until one of these, tells the machine, and
+//! starts what the machine answers; nothing that it starts is waited for in place.
+//!
+//! 1. Something that it started has ended: a connection, a listing, subscriptions, a read, a flush.
+//! 2. The server said that something may have changed, or the session has ended.
+//! 3. The schedule ticks, or somebody asks for a reconciliation.
+//! 4. A time comes that the machine named: a back-off is over, a mark falls due.
+//! 5. It is told to stop: the session is closed, and the task ends when nothing of it is left.
+
+use std::sync::{Arc, RwLock};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use futures::future::{BoxFuture, FutureExt};
+use futures::stream::{FuturesUnordered, StreamExt};
+use tokio::sync::{Mutex, Semaphore, mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::backoff;
+use super::catalog::Catalog;
+use super::control::{self, Control, Shared, SyncRequest, TemplateRow};
+use super::eras::Eras;
+use super::hint;
+use super::indexing::Indexing;
+use super::machine::{Command, Event, Machine, Notice, Options, ReadJob, ReadOutcome};
+use super::schedule::{Clock, Schedule};
+use crate::config::{self, Readiness, ServerConfig, mask};
+use crate::index::writer::WriterHandle;
+use crate::index::{Change, IndexStore};
+use crate::model::{
+    Fingerprint, Listing, ResourceKey, ServerError, ServerName, ServerState, ServerStatus,
+    SyncCause, SyncCounts, Uri,
+};
+use crate::source::SourceError;
+use crate::source::mcp::hints::Marks;
+use crate::source::mcp::{ConnectOptions, Session, connect};
+
+/// Progress is told at most so often.
+const PROGRESS: Duration = Duration::from_millis(100);
+
+/// URIs whose events wait for the index; beyond, only the end of the reconciliation is told.
+const MAX_TOLD: usize = 10_000;
+
+/// What all servers' tasks share.
+pub struct Context {
+    pub store: Arc<dyn IndexStore>,
+    pub control: Arc<Control>,
+    pub clock: Clock,
+    pub eras: Eras,
+    pub fingerprint: Fingerprint,
+    /// Reads in flight, of all servers.
+    pub reads: Arc<Semaphore>,
+}
+
+/// A server's task, running.
+pub struct Running {
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Running {
+    /// Begins to stop: the session is closed, and reads under way are dropped.
+    pub fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// Waits until nothing is left of it, its children included.
+    pub async fn stopped(self) {
+        // A panic of the task has ended it as well; it is logged where it happens.
+        let _ = self.task.await;
+    }
+}
+
+/// Starts a server's task, or enters one that can't run with the reason.
+pub fn start(
+    server: ServerConfig,
+    config: &config::Config,
+    context: Arc<Context>,
+    writer: WriterHandle,
+    connect_options: ConnectOptions,
+    cause: SyncCause,
+) -> Option<Running> {
+    let (requests, asked) = mpsc::channel(1);
+    let (state, error) = match &server.readiness {
+        Readiness::Ready => (ServerState::Connecting, None),
+        Readiness::NeedsConfig { message, hint } => {
+            (ServerState::NeedsConfig, Some((message.clone(), Some(hint.clone()))))
+        }
+        Readiness::Disabled { reason } => (ServerState::Disabled, Some((reason.clone(), None))),
+    };
+    let last_error = error.map(|(message, hint)| ServerError { message, hint, at: Utc::now() });
+    let name = server.name.clone();
+    let shared = Arc::new(Shared {
+        status: RwLock::new(first_status(&name, state, last_error)),
+        stale: RwLock::default(),
+        templates: RwLock::default(),
+        session: RwLock::default(),
+        requests,
+    });
+    context.control.insert(name, shared.clone());
+    if server.readiness != Readiness::Ready {
+        return None;
+    }
+    let schedule = server.follow.schedule.as_ref().unwrap_or(&config.sync.schedule);
+    let schedule = match Schedule::new(schedule, config.sync.timezone.as_deref()) {
+        Ok(schedule) => Some(schedule),
+        Err(reason) => {
+            tracing::error!(server = %server.name, %reason, "the schedule can't be used");
+            None
+        }
+    };
+    let stop = CancellationToken::new();
+    let masker = config.masker.clone();
+    let task = Task {
+        next_sync: watch::channel(None).1,
+        stop: stop.clone(),
+        limits: config.limits.clone(),
+        server,
+        context,
+        writer: Arc::new(writer),
+        line: Arc::default(),
+        shared,
+        connect_options,
+        masker,
+        session: None,
+        jobs: FuturesUnordered::new(),
+        untold: vec![],
+        told_progress: Instant::now(),
+        last_sync: None,
+        last_error: None,
+    };
+    let task = tokio::spawn(task.run(asked, schedule, cause));
+    Some(Running { stop, task })
+}
+
+fn first_status(
+    name: &ServerName,
+    state: ServerState,
+    last_error: Option<ServerError>,
+) -> ServerStatus {
+    ServerStatus {
+        name: name.to_string(),
+        state,
+        protocol: None,
+        push: vec![],
+        listed: 0,
+        indexed: 0,
+        skipped: 0,
+        stale: 0,
+        last_sync: None,
+        next_sync: None,
+        last_error,
+        withheld_removals: 0,
+        warnings: vec![],
+        counts: SyncCounts::default(),
+    }
+}
+
+/// What a job ends in.
+enum Done {
+    Connected(Result<Session, SourceError>),
+    Event(Event),
+    /// Nothing that the machine waits for.
+    Nothing,
+}
+
+struct Task {
+    server: ServerConfig,
+    limits: config::Limits,
+    context: Arc<Context>,
+    /// Its account of what was lost is this task's.
+    writer: Arc<WriterHandle>,
+    /// Hand-overs and flushes that nothing waits for keep their order by it: it is fair.
+    line: Arc<Mutex<()>>,
+    shared: Arc<Shared>,
+    connect_options: ConnectOptions,
+    masker: config::Masker,
+    stop: CancellationToken,
+    session: Option<Session>,
+    jobs: FuturesUnordered<BoxFuture<'static, Done>>,
+    /// What was handed to the index and is told when it is on disk.
+    untold: Vec<control::Event>,
+    told_progress: Instant,
+    next_sync: watch::Receiver<Option<DateTime<Utc>>>,
+    last_sync: Option<DateTime<Utc>>,
+    last_error: Option<(SourceError, DateTime<Utc>)>,
+}
+
+impl Task {
+    async fn run(
+        mut self,
+        mut asked: mpsc::Receiver<SyncRequest>,
+        schedule: Option<Schedule>,
+        cause: SyncCause,
+    ) {
+        let loaded = load_catalog(self.context.clone(), self.server.name.clone()).await;
+        let catalog = loaded.unwrap_or_else(|reason| {
+            // Everything is read again, and replaces what is there.
+            tracing::error!(server = %self.server.name, %reason, "what the index holds can't be told");
+            Catalog::default()
+        });
+        let mut machine = Machine::new(self.machine_options(), catalog, Instant::now());
+        let (ticks, mut ticked) = mpsc::channel(1);
+        let (next, next_sync) = watch::channel(None);
+        self.next_sync = next_sync;
+        if let Some(schedule) = schedule {
+            let (clock, stop) = (self.context.clock.clone(), self.stop.clone());
+            tokio::spawn(async move { clock.follow(&schedule, ticks, next, stop).await });
+        }
+        if cause != SyncCause::Startup {
+            self.step(&mut machine, Event::Asked { cause, confirm: false });
+        }
+        self.step(&mut machine, Event::Woken);
+        loop {
+            let wake = machine.wake(Instant::now());
+            let event = tokio::select! {
+                () = self.stop.cancelled() => break,
+                Some(done) = self.jobs.next(), if !self.jobs.is_empty() => match done {
+                    Done::Connected(result) => self.connected(result),
+                    Done::Event(event) => event,
+                    Done::Nothing => continue,
+                },
+                marks = marks(self.session.clone()) => {
+                    if marks.stream_ended && let Some(session) = self.session.clone() {
+                        session.forget_stream().await;
+                    }
+                    Event::Hinted(marks)
+                }
+                Some(request) = asked.recv() => {
+                    Event::Asked { cause: request.cause, confirm: request.confirm }
+                }
+                Some(()) = ticked.recv() => Event::Asked { cause: SyncCause::Schedule, confirm: false },
+                () = tokio::time::sleep_until(wake.unwrap_or_else(far)), if wake.is_some() => Event::Woken,
+            };
+            self.step(&mut machine, event);
+        }
+        self.close().await;
+    }
+
+    fn machine_options(&self) -> Options {
+        let follow = &self.server.follow;
+        let limits = &self.limits;
+        Options {
+            own_folder: matches!(self.server.transport, config::Transport::Files { .. }),
+            reads_in_flight: limits.reads_in_flight,
+            relist_interval: limits.relist_interval,
+            reread_interval: limits.reread_interval,
+            removal_confirmation: limits.removal_confirmation,
+            max_subscriptions: follow.max_subscriptions,
+            random: backoff::random_unit,
+            wanted: url_filter(&follow.include, &follow.exclude),
+            subscribed: url_filter(&follow.subscribe, &[]),
+        }
+    }
+
+    fn connected(&mut self, result: Result<Session, SourceError>) -> Event {
+        match result {
+            Ok(session) => {
+                self.context.eras.remember(&self.server.name, session.era());
+                *control::write(&self.shared.session) = Some(session.clone());
+                self.session = Some(session);
+                Event::Connected
+            }
+            Err(error) => Event::ConnectFailed(error),
+        }
+    }
+
+    /// Tells the machine, does what it says, and shows what has become of it.
+    fn step(&mut self, machine: &mut Machine, event: Event) {
+        match &event {
+            Event::Read { uri, outcome: ReadOutcome::Replaced { .. }, .. } => {
+                let (server, uri) = (self.server.name.to_string(), uri.to_string());
+                self.tell_later(control::Event::Indexed { server, uri });
+            }
+            Event::Flushed(Ok(())) => {
+                for told in self.untold.drain(..) {
+                    self.context.control.publish(told);
+                }
+            }
+            Event::Listed { result: Ok(listed), .. } => self.show_templates(&listed.listing),
+            _ => {}
+        }
+        for command in machine.on(event, Instant::now()) {
+            self.carry_out(machine, command);
+        }
+        self.publish(machine);
+    }
+
+    fn tell_later(&mut self, event: control::Event) {
+        if self.untold.len() < MAX_TOLD {
+            self.untold.push(event);
+        }
+    }
+
+    fn carry_out(&mut self, machine: &Machine, command: Command) {
+        let session_number = machine.session();
+        match command {
+            Command::Connect => {
+                let (server, mut options) = (self.server.clone(), self.connect_options.clone());
+                options.remembered = self.context.eras.of(&server.name);
+                self.job(async move { Done::Connected(connect(&server, &options).await) });
+            }
+            Command::Disconnect => {
+                control::write(&self.shared.session).take();
+                if let Some(session) = self.session.take() {
+                    self.job(async move {
+                        session.close().await;
+                        Done::Nothing
+                    });
+                }
+            }
+            Command::List => {
+                let configured = self.server.follow.templates.clone();
+                self.ask(move |session| async move {
+                    let result = match session {
+                        Some(session) => session.list(&configured).await,
+                        None => Err(gone()),
+                    };
+                    Event::Listed { session: session_number, result }
+                });
+            }
+            Command::Follow(wanted) => self.ask(move |session| async move {
+                let result = match session {
+                    Some(session) => session.follow(&wanted).await,
+                    None => Err(gone()),
+                };
+                Event::Followed { session: session_number, result }
+            }),
+            Command::Read(job) => self.read(job),
+            Command::EnterByName { resource, reason } => {
+                let entry = self.indexing().by_name(*resource, reason);
+                self.hand_over(vec![Change::Replace(Box::new(entry))]);
+            }
+            Command::Remove(uris) => {
+                let server = self.server.name.clone();
+                let key = |uri: &Uri| ResourceKey { server: server.clone(), uri: uri.clone() };
+                let changes = uris.iter().map(|uri| Change::Remove(key(uri))).collect();
+                for uri in &uris {
+                    let (server, uri) = (server.to_string(), uri.to_string());
+                    self.tell_later(control::Event::Removed { server, uri });
+                }
+                self.hand_over(changes);
+            }
+            Command::Flush => {
+                let (writer, line) = (self.writer.clone(), self.line.clone());
+                self.job(async move {
+                    let _place = line.lock().await;
+                    Done::Event(Event::Flushed(
+                        writer.flush().await.map_err(|error| error.to_string()),
+                    ))
+                });
+            }
+            Command::Reload => {
+                let (context, name) = (self.context.clone(), self.server.name.clone());
+                self.job(async move {
+                    match load_catalog(context, name).await {
+                        Ok(catalog) => Done::Event(Event::Reloaded(catalog)),
+                        Err(_) => Done::Event(Event::Reloaded(Catalog::default())),
+                    }
+                });
+            }
+            Command::Notice(notice) => self.notice(notice),
+        }
+    }
+
+    fn job(&self, job: impl Future<Output = Done> + Send + 'static) {
+        self.jobs.push(job.boxed());
+    }
+
+    /// Starts something that is asked of the server.
+    fn ask<F>(&self, question: impl FnOnce(Option<Session>) -> F)
+    where
+        F: Future<Output = Event> + Send + 'static,
+    {
+        let answer = question(self.session.clone());
+        self.job(answer.map(Done::Event));
+    }
+
+    fn hand_over(&self, changes: Vec<Change>) {
+        let (writer, line) = (self.writer.clone(), self.line.clone());
+        self.job(async move {
+            let _place = line.lock().await;
+            // A writer that has stopped tells so at the flush that follows.
+            let _ = writer.submit(changes).await;
+            Done::Nothing
+        });
+    }
+
+    fn indexing(&self) -> Indexing {
+        Indexing {
+            server: self.server.name.clone(),
+            limits: self.limits.clone(),
+            fingerprint: self.context.fingerprint,
+            store: self.context.store.clone(),
+        }
+    }
+
+    fn read(&self, job: ReadJob) {
+        let (indexing, writer) = (self.indexing(), self.writer.clone());
+        let permits = self.context.reads.clone();
+        self.ask(move |session| async move {
+            let (ticket, uri) = (job.ticket, job.uri.clone());
+            let outcome = match session {
+                Some(session) => {
+                    // The permit is for the server's answer only; it is never closed.
+                    let permit = permits.acquire_owned().await.ok();
+                    let snapshot = session.read(&uri).await;
+                    drop(permit);
+                    match snapshot {
+                        Ok(snapshot) => indexing.index(job, snapshot, &writer).await,
+                        Err(error) => ReadOutcome::Failed(error),
+                    }
+                }
+                None => ReadOutcome::Failed(gone()),
+            };
+            Event::Read { ticket, uri, outcome }
+        });
+    }
+
+    fn notice(&mut self, notice: Notice) {
+        let server = self.server.name.to_string();
+        let event = match notice {
+            Notice::Listing { cause, resources, complete } => {
+                tracing::debug!(%server, ?cause, resources, complete, "listed");
+                control::Event::Listing { server, cause, resources, complete }
+            }
+            Notice::Withheld(removals) => {
+                tracing::warn!(%server, removals, "a mass removal waits for a second listing, or for `resdex sync --confirm`");
+                control::Event::Withheld { server, removals }
+            }
+            Notice::Reconnect { attempt } => control::Event::Reconnect { server, attempt },
+            Notice::Error(message) => {
+                let message = self.masker.mask(&message).into_owned();
+                tracing::warn!(%server, %message, "an error of the server");
+                control::Event::Error { server, message }
+            }
+            Notice::Synced { cause } => {
+                self.last_sync = Some(Utc::now());
+                tracing::info!(%server, ?cause, "reconciled");
+                return;
+            }
+        };
+        self.context.control.publish(event);
+    }
+
+    fn show_templates(&self, listing: &Listing) {
+        let expanded = |template: &str| {
+            let of = |resource: &&crate::model::Resource| {
+                super::plan::template_of(&resource.origin) == Some(template)
+            };
+            listing.resources.iter().filter(of).count() as u64
+        };
+        let rows = listing.templates.iter().map(|template| TemplateRow {
+            template: template.clone(),
+            expanded: expanded(&template.uri_template),
+        });
+        *control::write(&self.shared.templates) = rows.collect();
+    }
+
+    /// Shows the machine's state to the rest of the daemon.
+    fn publish(&mut self, machine: &mut Machine) {
+        let flips = machine.take_stale_flips();
+        if !flips.is_empty() {
+            let mut stale = control::write(&self.shared.stale);
+            for (uri, is_stale) in flips {
+                match is_stale {
+                    true => stale.insert(uri),
+                    false => stale.remove(&uri),
+                };
+            }
+        }
+        let (state, server) = (machine.state(), self.server.name.to_string());
+        let now = Instant::now();
+        let changed = control::read(&self.shared.status).state != state;
+        if changed {
+            tracing::debug!(%server, ?state, "the server's state");
+            self.context.control.publish(control::Event::State { server: server.clone(), state });
+        }
+        if state == ServerState::Syncing && now.duration_since(self.told_progress) >= PROGRESS {
+            self.told_progress = now;
+            let (done, total) = machine.progress();
+            self.context.control.publish(control::Event::Progress { server, done, total });
+        }
+        self.keep_error(machine);
+        let status = self.status(machine, state);
+        *control::write(&self.shared.status) = status;
+    }
+
+    /// Keeps the time at which an error was first seen.
+    fn keep_error(&mut self, machine: &Machine) {
+        match (machine.last_error(), &self.last_error) {
+            (Some(new), Some((old, _))) if new == old => {}
+            (Some(new), _) => self.last_error = Some((new.clone(), Utc::now())),
+            (None, _) => self.last_error = None,
+        }
+    }
+
+    fn status(&self, machine: &Machine, state: ServerState) -> ServerStatus {
+        let catalog = machine.catalog().counts();
+        let session = self.session.as_ref();
+        let noise = session.map_or(0, Session::noise);
+        let mut warnings: Vec<String> =
+            machine.problems().iter().take(MAX_WARNINGS).cloned().collect();
+        if noise > 0 {
+            warnings.push(format!(
+                "{noise} messages were none of the protocol (logs on stdout?) and were dropped"
+            ));
+        }
+        let last_error = self.last_error.as_ref().map(|(error, at)| ServerError {
+            message: self.masker.mask(&error.to_string()).into_owned(),
+            hint: hint::of(error, &self.server).map(|hint| self.masker.mask(&hint).into_owned()),
+            at: *at,
+        });
+        ServerStatus {
+            name: self.server.name.to_string(),
+            state,
+            protocol: session.map(|session| session.protocol().to_owned()),
+            push: session.map(Session::push).into_iter().flatten().map(str::to_owned).collect(),
+            listed: catalog.listed,
+            indexed: catalog.indexed,
+            skipped: catalog.skipped,
+            stale: catalog.stale,
+            last_sync: self.last_sync,
+            next_sync: *self.next_sync.borrow(),
+            last_error,
+            withheld_removals: machine.withheld(),
+            warnings: warnings
+                .iter()
+                .map(|warning| self.masker.mask(&mask::uri(warning)).into_owned())
+                .collect(),
+            counts: machine.counts(),
+        }
+    }
+
+    /// Ends the session and waits for what is left of it.
+    async fn close(mut self) {
+        control::write(&self.shared.session).take();
+        // Connections under way end with their futures, their children in the background.
+        self.jobs.clear();
+        if let Some(session) = self.session.take() {
+            session.close().await;
+        }
+    }
+}
+
+/// Warnings that a status holds.
+const MAX_WARNINGS: usize = 20;
+
+/// The marks of the present session; never, while there is none.
+async fn marks(session: Option<Session>) -> Marks {
+    match session {
+        Some(session) => session.hints().take().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn load_catalog(context: Arc<Context>, name: ServerName) -> Result<Catalog, String> {
+    let load = move || {
+        context.store.manifests(&name).map(|found| Catalog::load(found, context.fingerprint))
+    };
+    match tokio::task::spawn_blocking(load).await {
+        Ok(loaded) => loaded.map_err(|error| error.to_string()),
+        Err(panic) => Err(panic.to_string()),
+    }
+}
+
+fn gone() -> SourceError {
+    SourceError::Disconnected { reason: "the session has ended".into() }
+}
+
+fn far() -> Instant {
+    Instant::now() + Duration::from_secs(3_600)
+}
+
+/// Whether a URI passes the config's globs. The config has checked them, so one that can't be read
+/// here lets everything pass.
+fn url_filter(include: &[String], exclude: &[String]) -> Box<dyn Fn(&str) -> bool + Send> {
+    let set = |patterns: &[String]| config::globs(patterns).ok().flatten();
+    let (include, exclude) = (set(include), set(exclude));
+    Box::new(move |uri| {
+        include.as_ref().is_none_or(|set| set.is_match(uri))
+            && !exclude.as_ref().is_some_and(|set| set.is_match(uri))
+    })
+}
