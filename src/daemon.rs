@@ -1,8 +1,32 @@
 //! The one place where everything is wired, supervised, reloaded and shut down.
+//!
+//! In order: the config, the state folder's lock, the index (searches are answered from here on), the
+//! socket, the servers. At the end the other way around, each step within a deadline.
 
-use std::path::PathBuf;
+mod lock;
+mod reload;
 
-use crate::cli::CliError;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::Utc;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::cli::{CliError, progress};
+use crate::config::{Config, ConfigWatch};
+use crate::index::tantivy::{TantivyStore, fingerprint};
+use crate::index::writer::{Writer, WriterHandle};
+use crate::index::{Change, IndexError, IndexStore};
+use crate::serve::socket::Socket;
+use crate::serve::{App, http};
+use crate::sync::control::Control;
+use crate::sync::{Clock, Context, Eras};
+use lock::StateLock;
+use reload::Servers;
 
 /// What `resdex serve` was told; nothing more is taken from the environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,11 +40,189 @@ pub struct ServeOptions {
     pub http: Option<String>,
 }
 
+/// How long the servers have to end, their children included.
+const ENDING: Duration = Duration::from_secs(10);
+
 /// Runs the daemon until it is told to stop.
 ///
 /// # Errors
 /// With the exit code: 2 a config that can't be used, 75 another daemon holds the state folder.
 pub fn serve(options: ServeOptions) -> Result<(), CliError> {
-    let _ = options;
-    Err(CliError::failed("the daemon isn't wired yet"))
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let result = runtime.block_on(run(options));
+    // What blocks by now (a read of a file that hangs) is not waited for.
+    runtime.shutdown_background();
+    result
+}
+
+async fn run(options: ServeOptions) -> Result<(), CliError> {
+    let mut signals = Signals::new()?;
+    // Before the config is read, so that a change in between isn't missed.
+    let watch = ConfigWatch::start(options.config_files.clone());
+    let config = load(&options)?;
+    watch.follow(config.watched.clone());
+    let _lock = StateLock::take(&options.state)?;
+    let store: Arc<dyn IndexStore> = Arc::new(open_index(&options.state, &config)?);
+    let (writer, writer_thread) = Writer::start(store.clone())?;
+    let control = Arc::new(Control::default());
+    let app = Arc::new(App::new(store.clone(), control.clone(), Arc::new(config.clone())));
+    let stop = CancellationToken::new();
+
+    let socket = Socket::bind(&options.socket, &config.socket);
+    let socket = socket.map_err(|error| CliError::failed(error.to_string()).hint(error.hint()))?;
+    tracing::info!(socket = %socket.path().display(), "searches are answered");
+    let router = http::router(app.clone(), stop.clone());
+    let serving = tokio::spawn(socket.serve(router, config.limits.max_connections, stop.clone()));
+
+    forget_unconfigured(&store, &writer, &config).await?;
+    let context = Arc::new(Context {
+        store,
+        control: control.clone(),
+        clock: Clock::start().await.map_err(|error| CliError::failed(error.to_string()))?,
+        eras: Eras::load(options.state.join("eras.json")),
+        fingerprint: fingerprint(),
+        reads: Arc::new(Semaphore::new(config.limits.reads_in_flight_total)),
+    });
+    let children = TaskTracker::new();
+    let mut servers = Servers::new(context, writer.clone(), children.clone());
+    servers.start_all(&config);
+    let shown = progress::is_wanted().then(|| {
+        let (control, socket, stop) = (control.clone(), options.socket.clone(), stop.clone());
+        tokio::spawn(async move { progress::show(control, &socket, stop).await })
+    });
+
+    follow(&options, &app, &mut servers, watch, &mut signals).await;
+
+    tracing::info!("stopping");
+    tokio::spawn(async move {
+        signals.end.received().await;
+        tracing::warn!("told twice: ended at once");
+        std::process::exit(1);
+    });
+    stop.cancel();
+    if let Some(shown) = shown {
+        let _ = shown.await;
+    }
+    let stragglers = servers.stop_all(ENDING).await;
+    children.close();
+    if tokio::time::timeout(ENDING, children.wait()).await.is_err() || !stragglers.is_empty() {
+        tracing::warn!(servers = ?stragglers, "these servers did not end in time");
+    }
+    let _ = serving.await;
+    // What was handed over is committed.
+    let stopped = tokio::task::spawn_blocking(move || writer_thread.stop()).await;
+    stopped.map_err(|panic| CliError::failed(panic.to_string()))
+}
+
+/// Follows the config until the daemon is told to stop.
+async fn follow(
+    options: &ServeOptions,
+    app: &App,
+    servers: &mut Servers,
+    mut watch: ConfigWatch,
+    signals: &mut Signals,
+) {
+    loop {
+        tokio::select! {
+            () = signals.end.received() => return,
+            () = watch.changed() => {}
+            _ = signals.reload.recv() => tracing::info!("SIGHUP: the config is read again"),
+        }
+        match load(options) {
+            Ok(config) => {
+                watch.follow(config.watched.clone());
+                app.config_error.store(None);
+                let config = Arc::new(config);
+                let old = app.config.swap(config.clone());
+                // A stop isn't held up by servers that are slow to end.
+                tokio::select! {
+                    () = signals.end.received() => return,
+                    () = servers.reload(&old, &config) => {}
+                }
+            }
+            Err(error) => {
+                tracing::error!(error = %error.message, "the changed config can't be used; the old one stays in force");
+                servers.tell_broken(&error.message);
+                app.config_error.store(Some(Arc::new(error.message)));
+            }
+        }
+    }
+}
+
+fn load(options: &ServeOptions) -> Result<Config, CliError> {
+    let loaded = Config::load(&options.config_files, &|name| std::env::var(name).ok());
+    let mut config = loaded.map_err(|errors| CliError::usage(errors.to_string()))?;
+    if let Some(listen) = &options.http {
+        config.check_listen(listen).map_err(CliError::usage)?;
+    }
+    config.disable_own_addresses(options.http.as_deref(), Some(&options.socket));
+    for warning in &config.warnings {
+        tracing::warn!("{warning}");
+    }
+    Ok(config)
+}
+
+/// Opens the index. One that can't be opened is set aside and made anew: it is derived, and what is
+/// set aside may still be looked into.
+fn open_index(state: &Path, config: &Config) -> Result<TantivyStore, CliError> {
+    let folder = state.join("index");
+    let error = match TantivyStore::open(&folder, &config.index) {
+        Ok(store) => return Ok(store),
+        Err(error) => error,
+    };
+    let aside = state.join(format!("index.unusable-{}", Utc::now().format("%Y%m%dT%H%M%S")));
+    std::fs::rename(&folder, &aside).map_err(|_| CliError::from(error.clone()))?;
+    tracing::error!(%error, aside = %aside.display(), "the index is made anew; the old one is set aside, and can be deleted");
+    Ok(TantivyStore::open(&folder, &config.index)?)
+}
+
+/// Removes what the index holds of servers that the config doesn't have any more.
+async fn forget_unconfigured(
+    store: &Arc<dyn IndexStore>,
+    writer: &WriterHandle,
+    config: &Config,
+) -> Result<(), CliError> {
+    let gone = store.servers()?.into_iter().filter(|name| !config.servers.contains_key(name));
+    let changes: Vec<Change> = gone.map(Change::RemoveServer).collect();
+    if !changes.is_empty() {
+        writer.apply(changes).await?;
+    }
+    Ok(())
+}
+
+impl From<IndexError> for CliError {
+    fn from(error: IndexError) -> Self {
+        Self::failed(error.to_string())
+    }
+}
+
+/// What the system tells the daemon.
+struct Signals {
+    end: End,
+    reload: Signal,
+}
+
+/// SIGTERM, or Ctrl-C.
+struct End {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        let end = End {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        };
+        Ok(Self { end, reload: signal(SignalKind::hangup())? })
+    }
+}
+
+impl End {
+    async fn received(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
 }

@@ -17,6 +17,7 @@ use rmcp::transport::{StreamableHttpClientTransport, Transport};
 use rmcp::{ClientCacheConfig, ClientLifecycleMode, RoleClient};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::hints::Hints;
 use super::session::{Inner, Session, clean, transport_error};
@@ -36,6 +37,8 @@ pub struct ConnectOptions {
     pub grace: Grace,
     /// The era that worked the last time.
     pub remembered: Option<Era>,
+    /// Where the tasks of children are counted, so that a shutdown can wait for them.
+    pub children: TaskTracker,
 }
 
 /// Connects to a server.
@@ -196,8 +199,13 @@ async fn attempt(
                 env: child::environment(std::env::vars_os(), inherit_env, set),
                 cwd,
             };
-            let running =
-                child::start(&started, options.grace, wire.hints.clone(), wire.closed.clone());
+            let running = child::start(
+                &started,
+                options.grace,
+                wire.hints.clone(),
+                wire.closed.clone(),
+                &options.children,
+            );
             let running = running.map_err(|error| SourceError::CannotStart {
                 command: command.clone(),
                 reason: start_error(&error, cwd),

@@ -13,6 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::source::mcp::hints::Hints;
 
@@ -85,7 +86,8 @@ pub struct Running {
 /// Starts a child in a process group of its own.
 ///
 /// When `closed` is cancelled the child is ended: its stdin is closed by whoever holds it, and what
-/// of the group is left after `grace` gets SIGTERM, after another SIGKILL. `hints` learn of the end.
+/// of the group is left after `grace` gets SIGTERM, after another SIGKILL. `hints` learn of the end, and
+/// `tasks` count the child until it has been reaped.
 ///
 /// # Errors
 /// The system's, when the program can't be started.
@@ -94,6 +96,7 @@ pub fn start(
     grace: Grace,
     hints: Arc<Hints>,
     closed: CancellationToken,
+    tasks: &TaskTracker,
 ) -> std::io::Result<Running> {
     let mut builder = Command::new(command.command);
     builder
@@ -126,7 +129,7 @@ pub fn start(
     );
     let words = Arc::new(Mutex::new(VecDeque::new()));
     let listener = tokio::spawn(listen(stderr, words.clone()));
-    let ended = tokio::spawn(async move {
+    let ended = tasks.spawn(async move {
         let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
         let (status, asked) = tokio::select! {
             status = child.wait() => (status, false),
@@ -232,6 +235,7 @@ mod tests {
             Grace::default(),
             hints.clone(),
             closed.clone(),
+            &TaskTracker::new(),
         );
         let _child = child.unwrap();
         closed.cancelled().await;
@@ -248,9 +252,14 @@ mod tests {
         let closed = CancellationToken::new();
         // The child and its own child ignore SIGTERM and the end of stdin; both are named on stdout.
         let script = "trap '' TERM; (trap '' TERM; while :; do sleep 1; done) & echo $! ; while :; do sleep 1; done";
-        let mut child =
-            start(&sh(script), Grace(Duration::from_millis(50)), hints.clone(), closed.clone())
-                .unwrap();
+        let mut child = start(
+            &sh(script),
+            Grace(Duration::from_millis(50)),
+            hints.clone(),
+            closed.clone(),
+            &TaskTracker::new(),
+        )
+        .unwrap();
         let mut line = vec![];
         while !line.ends_with(b"\n") {
             line.push(child.stdout.read_u8().await.unwrap());
@@ -275,7 +284,14 @@ mod tests {
         let hints = Arc::new(Hints::default());
         let closed = CancellationToken::new();
         let script = "i=0; while [ $i -lt 2000 ]; do echo 0123456789012345678901234567890123456789 >&2; i=$((i+1)); done; echo end >&2";
-        let _child = start(&sh(script), Grace::default(), hints.clone(), closed.clone()).unwrap();
+        let _child = start(
+            &sh(script),
+            Grace::default(),
+            hints.clone(),
+            closed.clone(),
+            &TaskTracker::new(),
+        )
+        .unwrap();
         closed.cancelled().await;
         let reason = hints.take().await.closed.unwrap();
         assert!(reason.ends_with("end") && reason.len() < 400, "{reason}");

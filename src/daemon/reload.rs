@@ -1,0 +1,121 @@
+//! The servers' tasks, kept equal to the config: a start is a change from none.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+use tokio_util::task::TaskTracker;
+
+use crate::config::{Config, diff};
+use crate::index::Change;
+use crate::index::writer::WriterHandle;
+use crate::model::{ServerName, SyncCause};
+use crate::source::mcp::{ConnectOptions, Grace};
+use crate::sync::control::Event;
+use crate::sync::{self, Context, Running};
+
+/// Sections of the config that the servers' tasks hold a copy of.
+const OF_TASKS: &[&str] = &["sync", "limits"];
+
+/// Sections that are read at the start only.
+const AT_START: &[&str] = &["index", "http", "socket"];
+
+/// The running tasks.
+pub struct Servers {
+    context: Arc<Context>,
+    writer: WriterHandle,
+    children: TaskTracker,
+    running: BTreeMap<ServerName, Running>,
+}
+
+impl Servers {
+    pub fn new(context: Arc<Context>, writer: WriterHandle, children: TaskTracker) -> Self {
+        Self { context, writer, children, running: BTreeMap::new() }
+    }
+
+    pub fn start_all(&mut self, config: &Config) {
+        for name in config.servers.keys() {
+            self.start(name, config, SyncCause::Startup);
+        }
+    }
+
+    fn start(&mut self, name: &ServerName, config: &Config, cause: SyncCause) {
+        let Some(server) = config.servers.get(name) else { return };
+        let options = ConnectOptions {
+            limits: config.limits.clone(),
+            grace: Grace::default(),
+            remembered: None,
+            children: self.children.clone(),
+        };
+        let context = self.context.clone();
+        let running =
+            sync::start(server.clone(), config, context, self.writer.clone(), options, cause);
+        if let Some(running) = running {
+            self.running.insert(name.clone(), running);
+        }
+    }
+
+    /// Brings the tasks from one config to another: only what differs is touched.
+    pub async fn reload(&mut self, old: &Config, new: &Config) {
+        let diff = diff(old, new);
+        if diff.is_empty() {
+            return;
+        }
+        let late: Vec<_> =
+            diff.global_changed.iter().filter(|section| AT_START.contains(section)).collect();
+        if !late.is_empty() {
+            tracing::warn!(sections = ?late, "these sections take effect at the next start");
+        }
+        let everywhere = diff.global_changed.iter().any(|section| OF_TASKS.contains(section));
+        let changed: Vec<ServerName> = match everywhere {
+            true => {
+                new.servers.keys().filter(|name| old.servers.contains_key(*name)).cloned().collect()
+            }
+            false => diff.changed.clone(),
+        };
+        self.end(diff.removed.iter().chain(&changed)).await;
+        let gone = diff.removed.iter().cloned().map(Change::RemoveServer).collect();
+        for name in &diff.removed {
+            self.context.control.remove(name);
+        }
+        if let Err(error) = self.writer.apply(gone).await {
+            // The next start does it again.
+            tracing::error!(%error, "what the index holds of removed servers can't be removed");
+        }
+        for name in diff.added.iter().chain(&changed) {
+            self.start(name, new, SyncCause::Reload);
+        }
+        let names =
+            |names: &[ServerName]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let (added, changed, removed) = (names(&diff.added), names(&changed), names(&diff.removed));
+        tracing::info!(?added, ?changed, ?removed, "the changed config is in force");
+        self.context.control.publish(Event::Reload { added, changed, removed, error: None });
+    }
+
+    /// Tells that a changed config can't be used.
+    pub fn tell_broken(&self, error: &str) {
+        self.context.control.publish(Event::Reload {
+            added: vec![],
+            changed: vec![],
+            removed: vec![],
+            error: Some(error.to_owned()),
+        });
+    }
+
+    async fn end<'n>(&mut self, names: impl Iterator<Item = &'n ServerName>) {
+        let ending: Vec<Running> = names.filter_map(|name| self.running.remove(name)).collect();
+        ending.iter().for_each(Running::stop);
+        join_all(ending.into_iter().map(Running::stopped)).await;
+    }
+
+    /// Stops all at once; answers those that have not ended by the deadline.
+    pub async fn stop_all(&mut self, deadline: Duration) -> Vec<ServerName> {
+        let ending = std::mem::take(&mut self.running);
+        ending.values().for_each(Running::stop);
+        let stop = |(name, running): (ServerName, Running)| async move {
+            tokio::time::timeout(deadline, running.stopped()).await.err().map(|_| name)
+        };
+        join_all(ending.into_iter().map(stop)).await.into_iter().flatten().collect()
+    }
+}
