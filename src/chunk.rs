@@ -5,7 +5,8 @@
 //! even pieces, each cut where the text itself pauses. At last tiny neighbours are put together. Every
 //! step is linear in the text, also without any break in it.
 //!
-//! Must not know servers, the index or the clock.
+//! Knows of the extract room only the registry of types and what a fence is. Must not know servers,
+//! the index or the clock.
 
 mod atoms;
 mod merge;
@@ -15,6 +16,7 @@ mod tokens;
 
 use std::ops::Range;
 
+use crate::extract::mime::{self, Kind};
 use crate::model::{Chunk, Document, Format, Part};
 use merge::{Merger, Piece};
 use tokens::UNIT;
@@ -32,7 +34,7 @@ const SMALL: u64 = 80 * UNIT;
 
 /// Cuts a document into chunks that partition the text of each part. An empty document has none.
 pub fn chunk(document: &Document) -> Vec<Chunk> {
-    let has_header = matches!(&*document.mime_type, "text/csv" | "text/tab-separated-values");
+    let has_header = mime::kind_of_type(&document.mime_type) == Some(Kind::Csv);
     document.parts.iter().flat_map(|part| chunk_part(part, has_header)).collect()
 }
 

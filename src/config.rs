@@ -25,13 +25,14 @@ mod validate;
 mod watch;
 mod write;
 
-pub use dialect::{Dialect, LEGACY_SSE_HINT, LEGACY_SSE_MESSAGE};
+pub use dialect::{LEGACY_SSE_HINT, LEGACY_SSE_MESSAGE};
 pub use diff::{ConfigDiff, diff};
 pub use error::{ConfigError, ConfigErrors};
 pub use glob::globs;
 pub use load::sha256_hex;
 pub use mask::Masker;
 pub use secret::Secret;
+pub use validate::scheme_of;
 pub use watch::ConfigWatch;
 
 /// A configuration that was read, merged from all its files, and checked.

@@ -37,8 +37,8 @@ pub enum Extraction {
 pub fn extract(resource: &Resource, snapshot: &Snapshot, limits: &Limits) -> Extraction {
     let mut document = Document::default();
     let mut reasons: Vec<String> = vec![];
-    // Spans in a part are 32 bits wide.
-    let mut budget = limits.max_text_bytes.min(u32::MAX as usize);
+    // Spans in a part are 32 bits wide, and conversion may add a little.
+    let mut budget = limits.max_text_bytes.min(u32::MAX as usize / 4);
     for (index, content) in snapshot.contents.iter().take(limits.max_parts).enumerate() {
         let alone = snapshot.contents.len() == 1 || content.uri == *resource.uri;
         let declared = content
@@ -49,6 +49,14 @@ pub fn extract(resource: &Resource, snapshot: &Snapshot, limits: &Limits) -> Ext
             .unwrap_or_default();
         let uri = if content.uri.is_empty() { &resource.uri } else { content.uri.as_str() };
         let mut notes = vec![];
+        if [&content.mime_type, &resource.mime_type].into_iter().flatten().any(|mime| is_app(mime))
+        {
+            add_notes(
+                &mut reasons,
+                vec!["an MCP app's user interface is no text to search".into()],
+            );
+            continue;
+        }
         let found = read(content, uri, &declared, limits)
             .and_then(|source| part(source, uri, &declared, budget, &mut notes));
         match found {
@@ -83,6 +91,11 @@ pub fn extract(resource: &Resource, snapshot: &Snapshot, limits: &Limits) -> Ext
     Extraction::Document(document)
 }
 
+/// The type of user interfaces that hosts show (MCP Apps), which hold markup and scripts.
+fn is_app(mime_type: &str) -> bool {
+    MimeType::parse(mime_type).profile.as_deref() == Some("mcp-app")
+}
+
 /// Most notes of a document: 64 contents may each have the same fault.
 const MAX_NOTES: usize = 16;
 
@@ -108,9 +121,6 @@ fn read(
     declared: &MimeType,
     limits: &Limits,
 ) -> Result<Source, String> {
-    if declared.profile.as_deref() == Some("mcp-app") {
-        return Err("an MCP app's user interface is no text to search".into());
-    }
     let declared_binary = mime::kind_of_type(&declared.essence) == Some(Kind::Binary);
     match &content.body {
         Body::Text(text) => {
@@ -121,23 +131,18 @@ fn read(
             Ok(Source { text: text.clone(), note: None })
         }
         Body::Blob(blob) => {
-            let limit = limits.max_blob_bytes;
-            // The estimate may be a few bytes too high, the decoded length is exact.
-            if decode::decoded_len(blob) / 2 > limit {
-                return Err(too_large(decode::decoded_len(blob), limit));
+            let len = decode::decoded_len(blob);
+            if len > limits.max_blob_bytes {
+                return Err(format!(
+                    "a blob of {len} bytes is over the limit of {} (limits.max_blob_bytes)",
+                    limits.max_blob_bytes
+                ));
             }
             let bytes = decode::base64(blob)
                 .map_err(|fault| format!("the blob of {uri} isn't base64: {fault}"))?;
-            if bytes.len() > limit {
-                return Err(too_large(bytes.len(), limit));
-            }
             from_bytes(bytes, declared)
         }
     }
-}
-
-fn too_large(len: usize, limit: usize) -> String {
-    format!("a blob of about {len} bytes is over the limit of {limit} (limits.max_blob_bytes)")
 }
 
 fn from_bytes(bytes: Vec<u8>, declared: &MimeType) -> Result<Source, String> {
@@ -292,28 +297,26 @@ fn part(
 /// suffix, else by look.
 fn kind(text: &str, uri: &str, declared: &str) -> (String, Kind) {
     let owned = |(essence, kind): (&str, Kind)| (essence.to_owned(), kind);
-    if let Some(found) = sniff::unmistakable(text)
-        // A template or a test of HTML is code, a description of it Markdown with a suffix.
-        && !matches!(mime::kind_of_type(declared), Some(Kind::Code | Kind::Html))
-        && !(declared.is_empty() && mime::by_suffix(uri).is_some_and(|(_, kind)| kind == Kind::Code))
-    {
+    let suffix = mime::by_suffix(uri).filter(|(_, kind)| *kind != Kind::Binary);
+    // A template or a test of HTML is code, whatever it begins with.
+    let is_code = match mime::kind_of_type(declared) {
+        Some(Kind::Plain) | None => suffix.is_some_and(|(_, kind)| kind == Kind::Code),
+        Some(kind) => matches!(kind, Kind::Code | Kind::Html),
+    };
+    if let Some(found) = sniff::unmistakable(text).filter(|_| !is_code) {
         return owned(found);
     }
     match mime::kind_of_type(declared) {
         // Servers call everything text/plain; the suffix knows better.
-        Some(Kind::Plain) if declared == "text/plain" => {
-            match mime::by_suffix(uri).filter(|(_, kind)| *kind != Kind::Binary) {
-                Some((essence, Kind::Plain)) => (essence.to_owned(), Kind::Plain),
-                Some(found) => owned(checked(found, text)),
-                None => owned(sniff::guess(text)),
-            }
-        }
-        Some(Kind::Binary) | None => {
-            match mime::by_suffix(uri).filter(|(_, kind)| *kind != Kind::Binary) {
-                Some(found) => owned(checked(found, text)),
-                None => owned(sniff::guess(text)),
-            }
-        }
+        Some(Kind::Plain) if declared == "text/plain" => match suffix {
+            Some((essence, Kind::Plain)) => (essence.to_owned(), Kind::Plain),
+            Some(found) => owned(checked(found, text)),
+            None => owned(sniff::guess(text)),
+        },
+        Some(Kind::Binary) | None => match suffix {
+            Some(found) => owned(checked(found, text)),
+            None => owned(sniff::guess(text)),
+        },
         Some(kind) => {
             let (_, checked) = checked(("", kind), text);
             if checked == kind { (declared.to_owned(), kind) } else { owned(sniff::guess(text)) }

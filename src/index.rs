@@ -235,3 +235,44 @@ pub enum IndexError {
     #[error("the index has stopped; restart the daemon")]
     Stopped,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Audience, Origin};
+
+    #[test]
+    fn what_is_shown_or_indexed_is_in_the_hash() {
+        let plain = Resource {
+            uri: "u".into(),
+            name: "n".into(),
+            title: None,
+            description: None,
+            mime_type: None,
+            size: None,
+            audience: Audience::Both,
+            priority: None,
+            last_modified: None,
+            origin: Origin::Listed,
+        };
+        let hash = description_hash(&plain);
+        let text = || Some(String::new());
+        let others = [
+            Resource { name: "m".into(), ..plain.clone() },
+            Resource { title: text(), ..plain.clone() },
+            Resource { description: text(), ..plain.clone() },
+            Resource { mime_type: text(), ..plain.clone() },
+            Resource { size: Some(0), ..plain.clone() },
+            Resource { audience: Audience::User, ..plain.clone() },
+            Resource { priority: Some(0.0), ..plain.clone() },
+            Resource { last_modified: text(), ..plain.clone() },
+        ];
+        let mut hashes: Vec<u64> = others.iter().map(description_hash).chain([hash]).collect();
+        hashes.sort_unstable();
+        hashes.dedup();
+        assert_eq!(hashes.len(), others.len() + 1, "each field counts, and by itself");
+
+        let elsewhere = Resource { uri: "v".into(), origin: Origin::Template("t".into()), ..plain };
+        assert_eq!(description_hash(&elsewhere), hash);
+    }
+}

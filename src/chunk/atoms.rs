@@ -51,7 +51,7 @@ pub(super) fn split(
     atoms: &mut Vec<Atom>,
 ) {
     let mut lines = Lines { text, at: section.start, end: section.end };
-    let mut builder = Builder { text, atoms, blank: true, ends_sentence: false };
+    let mut builder = Builder { text, atoms, blank: true, leads: false, ends_sentence: false };
     if has_header && let Some(header) = lines.next() {
         builder.line(header.clone(), Cut::Best, None);
         let lead = Some(header).filter(|header| tokens::cost(&text[header.clone()]) <= MAX_LEAD);
@@ -130,6 +130,8 @@ struct Builder<'a> {
     atoms: &'a mut Vec<Atom>,
     /// Whether the line before was empty.
     blank: bool,
+    /// Whether the line before is a comment or attribute, which belongs to what follows it.
+    leads: bool,
     ends_sentence: bool,
 }
 
@@ -155,6 +157,7 @@ impl Builder<'_> {
             return;
         }
         self.blank = false;
+        self.leads = is_leading(trimmed.trim_start());
         self.ends_sentence = trimmed.ends_with(is_sentence_end);
         if cost <= LONG_LINE {
             self.push(line.end, cost, cut, lead);
@@ -233,6 +236,7 @@ impl Builder<'_> {
                 }
             }
             Format::Code if body.starts_with(['}', ')', ']']) => Cut::Poor,
+            Format::Code if self.leads && !self.blank => Cut::Poor,
             Format::Code if self.blank && indent == 0 => Cut::Best,
             Format::Code if indent == 0 || self.blank => Cut::Good,
             Format::Code if indent <= 4 => Cut::Fair,
@@ -244,6 +248,11 @@ impl Builder<'_> {
             _ => Cut::Poor,
         }
     }
+}
+
+/// Whether a line of code begins like a comment, an attribute or a decorator.
+fn is_leading(body: &str) -> bool {
+    ["//", "/*", "* ", "#", "@", "--"].iter().any(|mark| body.starts_with(mark)) || body == "*"
 }
 
 /// Whether a line begins with the mark of a list item.
@@ -262,51 +271,51 @@ fn long_line(
     lead: Option<&Range<usize>>,
     atoms: &mut Vec<Atom>,
 ) {
-    let mut start = line.start;
-    let mut cut = first_cut;
+    let (mut start, mut cut) = (line.start, first_cut);
     while start < line.end {
-        let mut best = [None::<(usize, u64)>; 4];
-        let mut cost = 0;
-        let mut end = None;
-        let mut before = ' ';
-        let mut chars = text[start..line.end].char_indices().peekable();
-        while let Some((at, c)) = chars.next() {
-            let next = chars.peek().map(|(_, next)| *next);
-            cost += tokens::char_cost(c);
-            if cost > LONG_LINE && at > 0 && best.iter().any(Option::is_some) {
-                break;
-            }
-            let Some(next) = next else {
-                end = Some((line.end, cost, Cut::Poor));
-                break;
-            };
-            if cost * 2 >= LONG_LINE
-                && let Some(kind) = pause(before, c, next)
-            {
-                best[kind] = Some((start + at + c.len_utf8(), cost));
-            }
-            if !c.is_whitespace() && !is_closing(c) {
-                before = c;
-            }
-        }
-        let (end, cost, next_cut) = end.unwrap_or_else(|| {
-            let found = best.iter().enumerate().rev().find_map(|(kind, found)| {
-                found.map(|(end, cost)| (end, cost, if kind == 3 { Cut::Fair } else { Cut::Poor }))
-            });
-            found.unwrap_or((line.end, cost, Cut::Poor))
-        });
-        atoms.push(Atom { end, cost, cut, lead: lead.cloned() });
-        (start, cut) = (end, next_cut);
+        let (len, cost, next_cut) = next_pause(&text[start..line.end]);
+        atoms.push(Atom { end: start + len, cost, cut, lead: lead.cloned() });
+        (start, cut) = (start + len, next_cut);
     }
 }
 
-/// What kind of pause is between two characters: 3 after a sentence, 2 a clause, 1 a word, 0 none;
-/// `None` where they belong together. `before` is the last one that is no space or closing mark.
-fn pause(before: char, c: char, next: char) -> Option<usize> {
-    if is_combining_mark(next)
-        || "\u{200d}\u{fe0e}\u{fe0f}".contains([c, next])
-        || is_skin_tone(next)
+/// Length and cost of a long line's next piece, and how good the cut after it is.
+fn next_pause(rest: &str) -> (usize, u64, Cut) {
+    let mut cost = 0;
+    let mut chars = rest.char_indices();
+    // Pauses count in the second half only.
+    while cost * 2 < LONG_LINE
+        && let Some((_, c)) = chars.next()
     {
+        cost += tokens::char_cost(c);
+    }
+    let mut best = [None::<(usize, u64)>; 4];
+    let Some((_, mut c)) = chars.next() else { return (rest.len(), cost, Cut::Poor) };
+    let mut before = c;
+    for (at, next) in chars {
+        cost += tokens::char_cost(c);
+        if cost > LONG_LINE {
+            let found = best.iter().enumerate().rev().find_map(|(kind, end)| end.zip(Some(kind)));
+            // No cluster of marks and joiners that people write is as long as that.
+            let ((len, cost), kind) = found.unwrap_or(((at, cost), 0));
+            return (len, cost, if kind == 3 { Cut::Fair } else { Cut::Poor });
+        }
+        if let Some(kind) = pause(before, c, next) {
+            best[kind] = Some((at, cost));
+        }
+        c = next;
+        if !c.is_whitespace() && !is_closing(c) {
+            before = c;
+        }
+    }
+    (rest.len(), cost + tokens::char_cost(c), Cut::Poor)
+}
+
+/// What kind of pause is between two characters: 3 after a sentence, 2 a clause, 1 a word, 0 none;
+/// `None` where they belong together. `before` is the last one up to `c`
+/// that is no space or closing mark.
+fn pause(before: char, c: char, next: char) -> Option<usize> {
+    if !next.is_ascii() && joins(next) || c == '\u{200d}' {
         return None;
     }
     if next.is_whitespace() || is_closing(next) || is_sentence_end(next) {
@@ -325,12 +334,14 @@ fn pause(before: char, c: char, next: char) -> Option<usize> {
     })
 }
 
-fn is_skin_tone(c: char) -> bool {
-    ('\u{1f3fb}'..='\u{1f3ff}').contains(&c)
+/// Whether a character belongs to the one before: marks, joiners, variants, skin tones.
+fn joins(c: char) -> bool {
+    matches!(c, '\u{200d}' | '\u{fe0e}' | '\u{fe0f}' | '\u{1f3fb}'..='\u{1f3ff}')
+        || is_combining_mark(c)
 }
 
 fn is_closing(c: char) -> bool {
-    "\"'”’」』）)]】》".contains(c)
+    matches!(c, '"' | '\'' | ')' | ']' | '”' | '’' | '」' | '』' | '）' | '】' | '》')
 }
 
 fn is_sentence_end(c: char) -> bool {

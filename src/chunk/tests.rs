@@ -355,6 +355,7 @@ fn hostile_text_is_cut_without_loss() {
         format!("{}needle", "A9z/".repeat(10_000)),
         "ก".repeat(5_000),
         "e\u{301}".repeat(5_000),
+        "e".to_owned() + &"\u{301}".repeat(5_000),
         "\u{fffd}".repeat(5_000),
         "\n".repeat(10_000),
         " ".repeat(10_000),
@@ -400,6 +401,21 @@ fn graphemes_stay_whole() {
     assert!(chunks.len() > 1);
     for chunk in &chunks {
         assert_eq!(chunk.text.len() % family.len(), 0, "{:?}", chunk.text);
+    }
+}
+
+/// The cost of each step is counted in atoms and chunks, which are a constant part of the text.
+#[test]
+fn breakless_text_has_linear_atoms() {
+    for unit in ["a", "退", "😀", "{\"key\":1},", "|-|\n", "```\n", "\n"] {
+        let text = unit.repeat(100_000 / unit.len());
+        let mut atoms = vec![];
+        atoms::split(&text, 0..text.len(), Format::Markdown, false, &mut atoms);
+        assert!(atoms.len() <= text.len() / unit.len().min(4) + 1, "{unit:?}: {}", atoms.len());
+        let whole: u64 = atoms.iter().map(|atom| atom.cost).sum();
+        assert_eq!(whole, tokens::cost(&text), "{unit:?}: every character counts once");
+        assert!(atoms.windows(2).all(|pair| pair[0].end < pair[1].end));
+        assert_eq!(atoms.last().map(|atom| atom.end), Some(text.len()));
     }
 }
 

@@ -23,7 +23,7 @@ pub const LEGACY_SSE_HINT: &str = "give its Streamable HTTP URL if it has one (o
 
 /// Whose file it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dialect {
+pub(super) enum Dialect {
     /// resdex's own TOML.
     Own,
     ClaudeCode,

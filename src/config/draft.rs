@@ -133,7 +133,7 @@ impl Work<'_> {
             }
             Kind::Stdio { command, args, env, env_file, inherit_env, cwd } => {
                 let command = self.filled(command, "command");
-                let args = args.iter().map(|arg| self.arg(arg)).collect();
+                let args = self.args(args);
                 let mut variables = match env_file {
                     Some(file) => self.env_file(file),
                     None => BTreeMap::new(),
@@ -165,6 +165,7 @@ impl Work<'_> {
             }
             Kind::Http { url, headers } => {
                 let url = self.text(url, "url");
+                self.secrets.extend(mask::secrets_of(url.expose()));
                 if self.missing.is_none()
                     && !url.masked().contains(mask::MASK)
                     && mask::has_secret(url.expose())
@@ -228,35 +229,39 @@ impl Work<'_> {
 
     /// Expands a variable or header; a literal in a secret's place is a secret as well.
     fn named(&mut self, name: &str, text: &Text, table: &str) -> Secret {
-        let value = self.text(text, &format!("{table}.{name}"));
-        if value.expose().is_empty() || !mask::looks_secret(name) {
-            return value;
-        }
-        if text.is_literal() {
-            self.literal.push(format!("{table}.{name}"));
-        }
-        let value = value.hide();
-        self.secrets.extend_from_slice(value.parts());
-        value
+        let place = format!("{table}.{name}");
+        let value = self.text(text, &place);
+        let hide = mask::looks_secret(name) || mask::has_secret(value.expose());
+        if hide { self.hide(value, 0, text, &place) } else { value }
     }
 
-    /// Expands an argument; `--token=literal` is a secret as well.
-    fn arg(&mut self, text: &Text) -> Secret {
-        let value = self.text(text, "args");
-        match value.expose().split_once('=') {
-            Some((flag, secret))
-                if flag.starts_with('-') && mask::looks_secret(flag) && !secret.is_empty() =>
-            {
-                if text.is_literal() {
-                    self.literal.push("args".into());
-                }
-                self.secrets.push(secret.to_owned());
-                let mut hidden = Secret::plain(format!("{flag}="));
-                hidden.push_secret(secret);
-                hidden
-            }
-            _ => value,
+    fn args(&mut self, texts: &[Text]) -> Vec<Secret> {
+        let mut before = String::new();
+        let mut args = Vec::with_capacity(texts.len());
+        for text in texts {
+            let value = self.text(text, "args");
+            let given = value.expose().to_owned();
+            args.push(match secret_start(&before, &given) {
+                Some(at) => self.hide(value, at, text, "args"),
+                None => value,
+            });
+            before = given;
         }
+        args
+    }
+
+    /// Hides a value from a byte on, noted as literal if it stands in the file.
+    fn hide(&mut self, value: Secret, at: usize, text: &Text, place: &str) -> Secret {
+        if value.expose().len() <= at {
+            return value;
+        }
+        if text.is_literal() && !self.literal.iter().any(|known| known == place) {
+            self.literal.push(place.to_owned());
+        }
+        self.secrets.extend(mask::secrets_of(value.expose()));
+        let value = value.hide_from(at);
+        self.secrets.extend_from_slice(value.parts());
+        value
     }
 
     fn path(&self, written: &str) -> PathBuf {
@@ -295,6 +300,22 @@ impl Work<'_> {
             }
         }
     }
+}
+
+/// Where the secret of an argument begins: `--token=X`, `--token X`, `--header "Authorization: X"`,
+/// a URL with credentials.
+fn secret_start(before: &str, arg: &str) -> Option<usize> {
+    if matches!(before, "--header" | "-H") {
+        let (name, value) = arg.split_once(':')?;
+        return mask::looks_secret(name).then_some(arg.len() - value.trim_start().len());
+    }
+    if arg.starts_with('-') {
+        let (flag, value) = arg.split_once('=')?;
+        let secret = mask::looks_secret(flag) || mask::has_secret(value);
+        return secret.then_some(flag.len() + 1);
+    }
+    let named = before.starts_with('-') && !before.contains('=') && mask::looks_secret(before);
+    (named || mask::has_secret(arg)).then_some(0)
 }
 
 /// The text, or where it couldn't be expanded, what is written: for fields that aren't secrets.
@@ -387,6 +408,44 @@ mod tests {
         let variables: Vec<_> = variables_of(text).collect();
         let wanted = [("A", "1"), ("B", "two words"), ("C", "a # b"), ("D", "x\ny"), ("E", "")];
         assert_eq!(variables, wanted.map(|(a, b)| (a.to_owned(), b.to_owned())));
+    }
+
+    #[test]
+    fn secrets_among_arguments() {
+        let read = FilesRead::default();
+        let around = Surroundings { env: &|_| None, folder: Path::new("/"), read: &read };
+        for (given, wanted) in [
+            ("-y|pkg|--verbose", "-y|pkg|--verbose"),
+            ("--api-key=abcd|x", "--api-key=***|x"),
+            ("--api-key|abcd|x", "--api-key|***|x"),
+            ("--token|--verbose|x", "--token|--verbose|x"),
+            ("--header|Authorization: Bearer abcd", "--header|Authorization: ***"),
+            ("-H|X-Team: docs", "-H|X-Team: docs"),
+            ("postgres://u:abcd@h/db", "***"),
+            ("--url=https://h/?token=abcd", "--url=***"),
+            ("token=abcd", "token=abcd"),
+            ("--max-tokens|4000", "--max-tokens|4000"),
+        ] {
+            let base = Path::new("/");
+            let mut work =
+                Work { around: &around, base, missing: None, secrets: vec![], literal: vec![] };
+            let texts: Vec<Text> = given
+                .split('|')
+                .map(|arg| Text::parse(arg, super::super::dialect::Dialect::Own, base))
+                .collect();
+            let args = work.args(&texts);
+            let shown: Vec<&str> = args.iter().map(Secret::masked).collect();
+            assert_eq!(shown.join("|"), wanted);
+            let sent: Vec<&str> = args.iter().map(Secret::expose).collect();
+            assert_eq!(sent.join("|"), given);
+            if wanted.contains("***") {
+                assert!(
+                    mask::Masker::new(work.secrets).mask("it got abcd").contains("***"),
+                    "{given}"
+                );
+                assert_eq!(work.literal, ["args"]);
+            }
+        }
     }
 
     #[test]

@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, MatchKind};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 /// What stands for a secret wherever something is shown.
 pub const MASK: &str = "***";
@@ -73,41 +74,62 @@ impl PartialEq for Masker {
 /// Never parsed, so that a broken URI is masked as well.
 pub fn uri(uri: &str) -> String {
     let mut masked = String::with_capacity(uri.len());
-    let mut rest = uri;
-    if let Some(at) = uri.find("://") {
-        let (scheme, after) = uri.split_at(at + 3);
-        masked.push_str(scheme);
-        let authority = &after[..after.find(['/', '?', '#']).unwrap_or(after.len())];
-        rest = match authority.rfind('@') {
-            Some(at) => {
-                masked.push_str(MASK);
-                &after[at..]
-            }
-            None => after,
-        };
+    let mut done = 0;
+    for span in secret_spans(uri) {
+        masked.push_str(&uri[done..span.start]);
+        masked.push_str(MASK);
+        done = span.end;
     }
-    let query = rest.find(['?', '#']).unwrap_or(rest.len());
-    masked.push_str(&rest[..query]);
-    for field in rest[query..].split_inclusive(['?', '#', '&', ';']) {
-        match field.split_once('=') {
-            Some((key, value)) if looks_secret(key) => {
-                let end = value.trim_end_matches(['?', '#', '&', ';']).len();
-                masked.push_str(key);
-                masked.push('=');
-                if end > 0 {
-                    masked.push_str(MASK);
-                }
-                masked.push_str(&value[end..]);
-            }
-            _ => masked.push_str(field),
+    masked.push_str(&uri[done..]);
+    masked
+}
+
+/// What [`uri`] masks, for a [`Masker`]: a server may name a password without its URI.
+pub(super) fn secrets_of(uri: &str) -> Vec<String> {
+    secret_spans(uri)
+        .into_iter()
+        .map(|span| {
+            // A user's name alone is no secret.
+            let text = &uri[span];
+            text.split_once(':').map_or(text, |(_, password)| password)
+        })
+        .map(|text| percent_decode_str(text).decode_utf8_lossy().into_owned())
+        .collect()
+}
+
+/// Where the secrets of a URI stand, in order.
+fn secret_spans(uri: &str) -> Vec<Range<usize>> {
+    let mut spans = Vec::new();
+    let mut at = 0;
+    if let Some(scheme) = uri.find("://") {
+        let start = scheme + 3;
+        let authority = &uri[start..];
+        let authority = &authority[..authority.find(['/', '?', '#']).unwrap_or(authority.len())];
+        at = start;
+        if let Some(userinfo) = authority.rfind('@') {
+            spans.push(start..start + userinfo);
+            at += userinfo;
         }
     }
-    masked
+    at += uri[at..].find(['?', '#']).unwrap_or(uri.len() - at);
+    for field in uri[at..].split_inclusive(['?', '#', '&', ';']) {
+        if let Some((key, value)) = field.split_once('=')
+            && looks_secret(key)
+        {
+            let start = at + key.len() + 1;
+            let end = start + value.trim_end_matches(['?', '#', '&', ';']).len();
+            if start < end {
+                spans.push(start..end);
+            }
+        }
+        at += field.len();
+    }
+    spans
 }
 
 /// Whether a URI holds something that [`uri`] masks.
 pub fn has_secret(text: &str) -> bool {
-    uri(text) != text
+    !secret_spans(text).is_empty()
 }
 
 /// Masks each URI in a running text.
@@ -204,6 +226,19 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(uri(given), wanted);
+        }
+    }
+
+    #[test]
+    fn secrets_of_uris() {
+        for (given, wanted) in [
+            ("https://u:p%20w@h/?token=abc&x=1", &["p w", "abc"][..]),
+            ("https://token@h/", &["token"]),
+            ("https://h/#key=k", &["k"]),
+            ("docs://a?x=1", &[]),
+            ("u:p@h", &[]),
+        ] {
+            assert_eq!(secrets_of(given), wanted, "{given}");
         }
     }
 

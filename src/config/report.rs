@@ -13,7 +13,7 @@ use super::expand::{Piece, Text};
 use super::own::{Limit, limit_fields};
 use super::tree::Source;
 use super::write::Toml;
-use super::{Config, Readiness, ScopeConfig, Secret, ServerConfig, Transport, mask};
+use super::{Config, HttpConfig, Readiness, ScopeConfig, Secret, ServerConfig, Transport, mask};
 
 /// What becomes of a server, or what there is to say of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -137,10 +137,12 @@ fn globals(toml: &mut Toml, config: &Config) {
     toml.section(&["index"]);
     toml.bytes("heap_bytes", config.index.heap_bytes as u64);
     toml.value("threads", config.index.threads as i64);
-    if let Some(listen) = &config.http.listen {
+    if config.http != HttpConfig::default() {
         toml.blank();
         toml.section(&["http"]);
-        toml.value("listen", listen.as_str());
+        if let Some(listen) = &config.http.listen {
+            toml.value("listen", listen.as_str());
+        }
         toml.list("allowed_hosts", &config.http.allowed_hosts);
         toml.list("allowed_origins", &config.http.allowed_origins);
     }

@@ -59,18 +59,20 @@ impl Secret {
         self.parts.push(text.to_owned());
     }
 
-    /// The same text as a secret of its own, where a literal stands in a secret's place.
-    pub(super) fn hide(self) -> Self {
-        if self.text.is_empty() {
+    /// The same text, of which everything from a byte on is a secret; for a literal that stands where
+    /// secrets stand.
+    pub(super) fn hide_from(self, at: usize) -> Self {
+        let (Some(before), Some(hidden)) = (self.text.get(..at), self.text.get(at..)) else {
+            return self;
+        };
+        if hidden.is_empty() {
             return self;
         }
         let mut parts = self.parts;
-        parts.push(self.text.clone());
+        parts.push(hidden.to_owned());
         // `Bearer X` is usually echoed without its scheme.
-        if let Some((_, credential)) = self.text.split_once(' ') {
-            parts.push(credential.trim().to_owned());
-        }
-        Self { shown: "***".into(), parts, text: self.text }
+        parts.extend(hidden.split_once(' ').map(|(_, credential)| credential.trim().to_owned()));
+        Self { shown: format!("{before}***"), parts, text: self.text }
     }
 }
 

@@ -101,19 +101,32 @@ pub(super) fn scope_name(name: &str) -> Result<(), String> {
     }
 }
 
+/// Schemes that mean something else to whoever gets a URI: another file, the network, a script, or
+/// with `resdex` a resource whose URI two servers share.
+const TAKEN_SCHEMES: [&str; 11] =
+    ["about", "blob", "data", "file", "ftp", "http", "https", "javascript", "resdex", "ws", "wss"];
+
 /// The URI scheme of a folder's server: its name in lower case, `_` as `-` (RFC 3986, 3.1).
-pub(super) fn scheme_of(name: &str) -> Result<String, String> {
+///
+/// # Errors
+/// Says why the name can't be a scheme.
+pub fn scheme_of(name: &str) -> Result<String, String> {
     let scheme = name.to_ascii_lowercase().replace('_', "-");
     let letter_first = scheme.starts_with(|c: char| c.is_ascii_lowercase());
     let valid = scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
-    if letter_first && valid {
-        Ok(scheme)
-    } else {
-        Err(format!(
+    if !letter_first || !valid {
+        return Err(format!(
             "the name of a `files` server is the scheme of its URIs, and {name:?} can't be one: a \
              letter first, then letters, digits, `-`, `_`, `.`"
-        ))
+        ));
     }
+    if TAKEN_SCHEMES.contains(&scheme.as_str()) {
+        return Err(format!(
+            "the name of a `files` server is the scheme of its URIs, and {scheme}: means something \
+             else"
+        ));
+    }
+    Ok(scheme)
 }
 
 /// `mode` of the socket.

@@ -58,9 +58,10 @@ fn without_line_breaks(body: &str) -> Result<Cow<'_, str>, String> {
     Ok(Cow::Owned(compact))
 }
 
-/// Upper bound of the bytes that a blob decodes to.
+/// How many bytes a blob decodes to, without decoding it.
 pub fn decoded_len(blob: &str) -> usize {
-    blob.len() / 4 * 3 + 3
+    let digits = blob.bytes().filter(|b| !b.is_ascii_whitespace() && *b != b'=').count();
+    digits / 4 * 3 + (digits % 4 * 3) / 4
 }
 
 /// Text of a blob, with the charset it was in where that wasn't UTF-8.
@@ -92,14 +93,20 @@ pub fn text(bytes: Vec<u8>, declared: Option<&str>) -> Option<Decoded> {
         }
         Err(bytes) => bytes,
     };
+    // "utf-16" leaves the byte order open (RFC 2781), so the look of it decides.
     if let Some(encoding) = declared
         && encoding != UTF_8
+        && (![UTF_16LE, UTF_16BE].contains(&encoding) || utf16(&bytes).is_none())
         && let Some(text) = decode(encoding, &bytes)
     {
         return Some(found(text, encoding, false));
     }
     if let Some((text, encoding)) = utf16(&bytes) {
-        return Some(found(text, encoding, declared.is_some_and(|d| d != encoding)));
+        return Some(found(
+            text,
+            encoding,
+            declared.is_some_and(|d| ![UTF_16LE, UTF_16BE].contains(&d)),
+        ));
     }
     if control_share(&bytes) > 0.01 || bytes.contains(&0) {
         return None;
@@ -127,7 +134,10 @@ fn found(text: String, encoding: &'static Encoding, corrected: bool) -> Decoded 
 
 /// Takes bytes as UTF-8 where they are, unless another charset was declared that might be meant.
 fn utf8(bytes: Vec<u8>, declared: Option<&'static Encoding>) -> Result<String, Vec<u8>> {
-    let stateful = declared.is_some_and(|d| d == UTF_16LE || d == UTF_16BE || d == ISO_2022_JP);
+    // Both can look like UTF-8: text in UTF-16 only with NULs in it.
+    let stateful = declared.is_some_and(|d| {
+        d == ISO_2022_JP || ((d == UTF_16LE || d == UTF_16BE) && bytes.contains(&0))
+    });
     if stateful || looks_binary_or_wide(&bytes) {
         return Err(bytes);
     }
@@ -136,6 +146,8 @@ fn utf8(bytes: Vec<u8>, declared: Option<&'static Encoding>) -> Result<String, V
         Some(encoding)
             if encoding != UTF_8
                 && !encoding.is_single_byte()
+                && encoding != UTF_16LE
+                && encoding != UTF_16BE
                 && !bytes.is_ascii()
                 && decode(encoding, &bytes).is_some() =>
         {

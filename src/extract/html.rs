@@ -4,6 +4,8 @@
 //! any depth costs nothing. Text isn't escaped, so `snake_case` stays a word that can be found.
 
 mod convert;
+mod elements;
+mod out;
 mod table;
 
 use html5ever::tokenizer::{BufferQueue, Tokenizer, TokenizerOpts};

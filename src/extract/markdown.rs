@@ -116,10 +116,14 @@ fn can_be_setext(line: &str) -> bool {
 fn plain(title: &str) -> String {
     // No title is that long, and looking for each bracket's mate takes the square of the length.
     let title = super::clean::head(title, 1024);
+    if !title.contains(['\\', '`', '*', '_', '[', '{']) {
+        return super::outline::title_line(title);
+    }
     let title = match title.rfind("{#") {
         Some(at) if title.ends_with('}') => title[..at].trim_end(),
         _ => title,
     };
+    let has_links = title.contains("](");
     let mut text = String::with_capacity(title.len());
     let mut rest = title;
     while let Some(c) = rest.chars().next() {
@@ -133,11 +137,12 @@ fn plain(title: &str) -> String {
                     text.push('\\');
                 }
             }
+            '*' if text.ends_with(' ') && rest.starts_with(' ') => text.push('*'),
             '`' | '*' => {}
             '_' if !text.ends_with(char::is_alphanumeric)
                 || !rest.starts_with(char::is_alphanumeric) => {}
             '!' if rest.starts_with('[') => {}
-            '[' => {
+            '[' if has_links => {
                 // `[text](target)` is its text; brackets of another kind stay.
                 match rest.split_once("](") {
                     Some((label, after)) if !label.contains('[') => match after.split_once(')') {
@@ -260,6 +265,7 @@ mod tests {
             ("# Install {#install .wide}", "Install"),
             ("# snake_case and _emphasis_", "snake_case and emphasis"),
             ("# C# and F#", "C# and F#"),
+            ("# 2 * 3", "2 * 3"),
             ("# 1\\. Start", "1. Start"),
             ("# ![logo](x.png) Name", "logo Name"),
             ("# [draft] plan", "[draft] plan"),

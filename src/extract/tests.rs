@@ -74,6 +74,7 @@ fn the_kind_comes_from_type_suffix_or_look() {
         ("x://a", Some("text/plain"), HTML, "text/html", Markdown),
         ("x://a.md", None, HTML, "text/html", Markdown),
         ("x://a", Some("application/json"), HTML, "text/html", Markdown),
+        ("x://a.php", Some("text/plain"), HTML, "text/x-php", Code),
         ("x://a", Some("text/html"), "no tags\nat all", "text/plain", Plain),
         ("x://a", Some("application/xhtml+xml"), "<html><p>x", "application/xhtml+xml", Markdown),
         ("x://a.svg", None, "<svg><text>x</text></svg>", "image/svg+xml", Plain),

@@ -74,11 +74,49 @@ impl Filter {
     }
 }
 
-/// Whether a MIME type (its parameters aside) matches `type/subtype`, `type/*` or `*`.
+/// Whether a MIME type (its parameters aside) matches `type/subtype`, `type/*`, `*/*` or `*`.
 pub fn mime_matches(pattern: &str, mime_type: &str) -> bool {
     let essence = mime_type.split(';').next().unwrap_or_default().trim();
-    match pattern.strip_suffix('*') {
+    match pattern.trim_start_matches("*/").strip_suffix('*') {
         Some(prefix) => essence.get(..prefix.len()).is_some_and(|p| p.eq_ignore_ascii_case(prefix)),
         None => pattern.eq_ignore_ascii_case(essence),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mime_types_match_by_pattern() {
+        let cases = [
+            ("text/plain", "text/plain", true),
+            ("text/plain", "TEXT/Plain; charset=utf-8", true),
+            ("text/plain", "text/plain2", false),
+            ("text/*", "text/markdown", true),
+            ("text/*", "Text/HTML", true),
+            ("text/*", "image/png", false),
+            ("*", "image/png", true),
+            ("*", "", true),
+            ("*/*", "image/png", true),
+            ("*/*", "", true),
+            ("text/plain", "", false),
+            ("text/*", "té", false),
+        ];
+        for (pattern, mime_type, expected) in cases {
+            assert_eq!(mime_matches(pattern, mime_type), expected, "{pattern} {mime_type}");
+        }
+    }
+
+    #[test]
+    fn clauses_only_ever_narrow() {
+        let prefix = |prefix: &str| Clause { uri_prefix: Some(prefix.into()), ..Clause::default() };
+        let servers = ["a", "b"].map(|name| ServerName::new(name).unwrap());
+        let scope = Clause { servers: Some(servers.to_vec()), ..prefix("x://") };
+        let filter = Filter::default().and(scope).and(prefix("x://1"));
+        assert!(filter.allows("a", "x://12", None));
+        assert!(!filter.allows("a", "x://2", None));
+        assert!(!filter.allows("c", "x://1", None));
+        assert!(Filter::default().allows("any", "", None));
     }
 }

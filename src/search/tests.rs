@@ -116,6 +116,13 @@ fn every_script_is_found_and_highlighted() {
         "Thời hạn hoàn tiền là ba mươi ngày.",
         "مهلة الاسترداد ثلاثون يوما.",
         "Rückgabefrist beträgt dreißig Tage.",
+        "退款期限为三十天。请保留发票。",
+        "運費由買家承擔，商品須未拆封。",
+        "返品は購入から十四日以内に限ります。",
+        "환불은 구매 후 칠 일 이내에 가능합니다.",
+        "คืนสินค้าได้ภายในสามสิบวัน",
+        "उत्पाद तीस दिनों में वापस करें।",
+        "Call getUserName() before retrying ERR_40002.",
     ];
     let entries =
         (0..).zip(texts).map(|(n, text): (u32, _)| entry(&n.to_string(), vec![chunk(text, 1)]));
@@ -126,6 +133,17 @@ fn every_script_is_found_and_highlighted() {
         ("tiền", "Thời hạn hoàn [tiền] là ba mươi ngày."),
         ("الاسترداد", "مهلة [الاسترداد] ثلاثون يوما."),
         ("dreißig", "Rückgabefrist beträgt [dreißig] Tage."),
+        ("退款 期限", "[退款期限]为三十天。请保留发票。"),
+        ("「退款期限」", "[退款期限]为三十天。请保留发票。"),
+        ("\"三十天\"", "退款期限为[三十天]。请保留发票。"),
+        ("运费", "[運費]由買家承擔，商品須未拆封。"),
+        ("返品", "[返品]は購入から十四日以内に限ります。"),
+        ("환불", "[환불]은 구매 후 칠 일 이내에 가능합니다."),
+        ("คืนสินค้า", "[คืนสินค้า]ได้ภายในสามสิบวัน"),
+        ("वापस", "उत्पाद तीस दिनों में [वापस] करें।"),
+        ("hoan tien", "Thời hạn [hoàn] [tiền] là ba mươi ngày."),
+        ("getUserName", "Call [getUserName]() before retrying ERR_40002."),
+        ("err_40002", "Call getUserName() before retrying [ERR_40002]."),
     ] {
         assert_eq!(first(&store, query).0, expected, "{query}");
     }

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::config::dialect::Dialect;
 use crate::config::report::{import, show};
 
 /// JSON that looks like a client file more or less.

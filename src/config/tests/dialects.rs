@@ -1,4 +1,5 @@
 use super::*;
+use crate::config::dialect::Dialect;
 
 /// A file of each dialect with the same seven kinds of server: set and unset variables, an unknown
 /// key, a switched-off server where the client knows such, a remote one, one with env and folder.

@@ -392,6 +392,22 @@ fn references() {
 }
 
 #[test]
+fn schemes_of_folders() {
+    for (name, wanted) in [
+        ("handbook", Some("handbook")),
+        ("My_Docs", Some("my-docs")),
+        ("a+b.c-9", Some("a+b.c-9")),
+        ("my docs", None),
+        ("文档", None),
+        ("-a", None),
+        ("HTTP", None),
+        ("resdex", None),
+    ] {
+        assert_eq!(scheme_of(name).ok().as_deref(), wanted, "{name}");
+    }
+}
+
+#[test]
 fn a_variable_that_leaves_nothing() {
     for (toml, wanted) in [
         ("files = \"${EMPTY}\"", "needs_config: `files` is empty; correct it in its file"),

@@ -39,6 +39,8 @@ fn what_is_shown_is_read_again() {
         assert_eq!(without_comments(&show(&again)), without_comments(&shown), "{name}");
         assert_eq!(again.limits, config.limits);
         assert_eq!(again.scopes, config.scopes);
+        assert_eq!((&again.http, &again.socket), (&config.http, &config.socket));
+        assert_eq!((&again.sync, &again.index), (&config.sync, &config.index));
         for (server, before) in again.servers.values().zip(config.servers.values()) {
             assert_eq!(server.follow, before.follow);
             assert_eq!(server.readiness == Readiness::Ready, before.readiness == Readiness::Ready);

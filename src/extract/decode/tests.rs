@@ -119,6 +119,10 @@ fn a_wrong_charset_is_corrected() {
         ("gbk", "utf-8", CHINESE),
         ("windows-1251", "utf-8", RUSSIAN),
         ("utf-8", "gb2312", CHINESE),
+        ("utf-8", "utf-16", CHINESE),
+        ("utf-8", "utf-16le", "plain ASCII words"),
+        ("utf-16le", "utf-8", CHINESE),
+        ("utf-16be", "utf-16le", RUSSIAN),
         ("utf-8", "no-such-charset", CHINESE),
     ];
     for (real, declared, expected) in rows {

@@ -7,6 +7,8 @@ use html5ever::tokenizer::states::RawKind;
 use html5ever::tokenizer::{Tag, TagKind, Token, TokenSink, TokenSinkResult};
 
 use super::Html;
+use super::elements::{implied_ends, is_line, is_paragraph, is_void};
+use super::out::Out;
 use super::table::Table;
 use crate::extract::outline::{Outline, title_line};
 use crate::model::Heading;
@@ -26,7 +28,7 @@ impl Sink {
     pub(super) fn into_html(self) -> Html {
         let mut writer = self.0.into_inner();
         writer.close_down_to(0);
-        let text = writer.out.truncate_end();
+        let text = writer.out.into_text();
         let first_h1 = writer.headings.iter().find(|heading| heading.level == 1);
         let title = Some(title_line(&writer.title))
             .filter(|title| !title.is_empty())
@@ -262,31 +264,7 @@ impl Writer {
 
     /// Ends elements whose end tag may be left out (HTML 13.1.2.4).
     fn close_implied(&mut self, name: &str) {
-        let (closes, within): (&[&str], &[&str]) = match name {
-            "li" => (&["li"], &["ul", "ol", "menu"]),
-            "dt" | "dd" => (&["dt", "dd"], &["dl"]),
-            "tr" => (&["tr"], &["table"]),
-            "td" | "th" => (&["td", "th"], &["table", "tr"]),
-            "tbody" | "thead" | "tfoot" => (&["tbody", "thead", "tfoot", "tr"], &["table"]),
-            "option" => (&["option"], &["select"]),
-            "body" => (&["head"], &[]),
-            _ if is_paragraph(name) || matches!(name, "ul" | "ol" | "table" | "pre") => (
-                &["p"],
-                &[
-                    "div",
-                    "section",
-                    "article",
-                    "li",
-                    "td",
-                    "th",
-                    "body",
-                    "button",
-                    "table",
-                    "blockquote",
-                ],
-            ),
-            _ => return,
-        };
+        let Some((closes, within)) = implied_ends(name) else { return };
         let limit = self.open.len().saturating_sub(16);
         for at in (limit..self.open.len()).rev() {
             let open = self.open[at].name.as_str();
@@ -425,68 +403,6 @@ impl Writer {
     }
 }
 
-/// The text so far, and the white space and list mark that stand before the next word.
-#[derive(Default)]
-struct Out {
-    text: String,
-    lines: u8,
-    space: bool,
-    prefix: String,
-}
-
-impl Out {
-    fn words(&mut self, text: &str) {
-        let is_space = |c: char| c.is_ascii_whitespace();
-        self.space |= text.starts_with(is_space);
-        for (n, word) in text.split_ascii_whitespace().enumerate() {
-            self.space |= n > 0;
-            self.settle();
-            self.text.push_str(word);
-        }
-        self.space |= text.ends_with(is_space);
-    }
-
-    /// Writes the white space that was asked for.
-    fn settle(&mut self) {
-        if self.lines > 0 {
-            if !self.text.is_empty() {
-                let have = self.text.bytes().rev().take(2).take_while(|b| *b == b'\n').count();
-                for _ in have..self.lines.into() {
-                    self.text.push('\n');
-                }
-            }
-        } else if self.space && !self.text.is_empty() && !self.text.ends_with([' ', '\n']) {
-            self.text.push(' ');
-        }
-        self.text.push_str(&self.prefix);
-        self.prefix.clear();
-        (self.lines, self.space) = (0, false);
-    }
-
-    /// Settles, and says where the next text will stand.
-    fn settled(&mut self) -> usize {
-        self.settle();
-        self.text.len()
-    }
-
-    /// Begins a block with a mark on its own line, whatever was pending; says where the line begins.
-    fn begin(&mut self, mark: &str) -> usize {
-        self.prefix.clear();
-        let at = self.settled();
-        self.text.push_str(mark);
-        at
-    }
-
-    fn truncate_end(self) -> String {
-        let mut text = self.text;
-        text.truncate(text.trim_end().len());
-        if !text.is_empty() {
-            text.push('\n');
-        }
-        text
-    }
-}
-
 fn attribute(tag: &Tag, name: &str) -> Option<String> {
     tag.attrs.iter().find(|a| &*a.name.local == name).map(|a| a.value.to_string())
 }
@@ -498,79 +414,4 @@ fn longest_run(text: &str, byte: u8) -> usize {
         .map(<[u8]>::len)
         .max()
         .unwrap_or(0)
-}
-
-fn is_void(name: &str) -> bool {
-    matches!(
-        name,
-        "area"
-            | "base"
-            | "br"
-            | "col"
-            | "embed"
-            | "hr"
-            | "img"
-            | "input"
-            | "link"
-            | "meta"
-            | "param"
-            | "source"
-            | "track"
-            | "wbr"
-            | "basefont"
-            | "bgsound"
-            | "frame"
-            | "keygen"
-    )
-}
-
-fn is_paragraph(name: &str) -> bool {
-    matches!(
-        name,
-        "p" | "div"
-            | "section"
-            | "article"
-            | "main"
-            | "header"
-            | "footer"
-            | "aside"
-            | "address"
-            | "blockquote"
-            | "center"
-            | "details"
-            | "dialog"
-            | "dl"
-            | "fieldset"
-            | "figure"
-            | "form"
-            | "hgroup"
-            | "search"
-            | "nav"
-            | "body"
-            | "dir"
-    )
-}
-
-fn is_line(name: &str) -> bool {
-    matches!(
-        name,
-        "dt" | "dd"
-            | "figcaption"
-            | "summary"
-            | "legend"
-            | "caption"
-            | "option"
-            | "optgroup"
-            | "select"
-            | "textarea"
-            | "text"
-            | "title"
-            | "desc"
-            | "tbody"
-            | "thead"
-            | "tfoot"
-            | "head"
-            | "html"
-            | "frameset"
-    )
 }

@@ -109,8 +109,9 @@ impl Compiler<'_> {
                     continue;
                 }
                 analyze::Field::Body => {
-                    clauses.extend(self.any_field(&term.term, 1.0));
-                    self.frequency(&term.term)?
+                    let occurs = self.occurs(&term.term)?;
+                    clauses.extend(in_fields(&term.term, &occurs.fields, 1.0));
+                    occurs.frequency
                 }
             };
             for meaning in words.meanings(&(term.from..term.to), 1.0) {
@@ -148,7 +149,7 @@ impl Compiler<'_> {
         clauses: &mut Clauses,
     ) -> Result<(), IndexError> {
         for [left, right] in &term.splits {
-            if self.frequency(left)? == 0 || self.frequency(right)? == 0 {
+            if self.occurs(left)?.frequency == 0 || self.occurs(right)?.frequency == 0 {
                 continue;
             }
             let pair = [left, right].map(|half| Term::from_field_text(self.fields.body, half));
@@ -168,18 +169,11 @@ impl Compiler<'_> {
         words: &mut Words,
         clauses: &mut Clauses,
     ) -> Result<(), IndexError> {
-        for near in self.near_terms(&term.term)? {
-            clauses.extend(self.any_field(&near, FUZZY_BOOST));
+        for (near, occurs) in self.near_terms(&term.term)? {
+            clauses.extend(in_fields(&near, &occurs.fields, FUZZY_BOOST));
             learn(words, &near, meanings, FUZZY_BOOST);
         }
         Ok(())
-    }
-
-    /// A term in each of the fields that the body's analyzer made.
-    fn any_field(&self, term: &str, boost: f32) -> impl Iterator<Item = (Occur, Box<dyn Query>)> {
-        boosts(self.fields).into_iter().map(move |(field, of_field)| {
-            (Occur::Should, boosted(Term::from_field_text(field, term), boost * of_field))
-        })
     }
 
     /// All terms that begin so, in the fields in which people look for a single character.
@@ -195,7 +189,10 @@ impl Compiler<'_> {
         let queries: Vec<Box<dyn Query>> = match terms.as_slice() {
             [] => return None,
             [alone] if alone.prefix => self.beginning(&alone.term).collect(),
-            [alone] => self.any_field(&alone.term, 1.0).map(|(_, query)| query).collect(),
+            [alone] => {
+                let fields = boosts(self.fields);
+                in_fields(&alone.term, &fields, 1.0).map(|(_, query)| query).collect()
+            }
             _ => {
                 let in_field = |(field, boost)| -> Box<dyn Query> {
                     let terms = terms
@@ -210,12 +207,10 @@ impl Compiler<'_> {
         Some(Box::new(BooleanQuery::union(queries)))
     }
 
-    /// In how many documents a term occurs, in the field where that is most; 0 when in none that the
-    /// caller sees.
-    fn frequency(&self, term: &str) -> Result<u64, IndexError> {
-        let mut most = 0;
+    fn occurs(&self, term: &str) -> Result<Occurs, IndexError> {
+        let mut occurs = Occurs { fields: vec![], frequency: 0 };
         let mut is_seen = false;
-        for (field, _) in boosts(self.fields) {
+        for (field, boost) in boosts(self.fields) {
             let term = Term::from_field_text(field, term);
             let mut frequency = 0;
             for ((_, reader, _), visible) in self.view.segments().zip(self.visible) {
@@ -228,13 +223,19 @@ impl Compiler<'_> {
                     is_seen = docs.any(|doc| visible.allows(doc));
                 }
             }
-            most = most.max(frequency);
+            if frequency > 0 {
+                occurs.fields.push((field, boost));
+                occurs.frequency = occurs.frequency.max(frequency);
+            }
         }
-        Ok(if is_seen { most } else { 0 })
+        if !is_seen {
+            occurs.frequency = 0;
+        }
+        Ok(occurs)
     }
 
     /// Terms of body and title that begin within one edit of a word, the likeliest first.
-    fn near_terms(&self, word: &str) -> Result<Vec<String>, IndexError> {
+    fn near_terms(&self, word: &str) -> Result<Vec<(String, Occurs)>, IndexError> {
         let mut near: HashMap<String, u64> = HashMap::new();
         for field in [self.fields.body, self.fields.title] {
             let fuzzy = FuzzyTermQuery::new_prefix(Term::from_field_text(field, word), 1, true);
@@ -258,12 +259,32 @@ impl Compiler<'_> {
         });
         let mut likely = vec![];
         for (term, _) in near.into_iter().take(4 * MAX_EXPANSIONS) {
-            if likely.len() < MAX_EXPANSIONS && self.frequency(&term)? > 0 {
-                likely.push(term);
+            let occurs = self.occurs(&term)?;
+            if occurs.frequency > 0 && likely.len() < MAX_EXPANSIONS {
+                likely.push((term, occurs));
             }
         }
         Ok(likely)
     }
+}
+
+/// Where a term occurs.
+struct Occurs {
+    /// With what the term counts there.
+    fields: Vec<(Field, f32)>,
+    /// In how many documents, in the field where that is most; 0 when in none that the caller sees.
+    frequency: u64,
+}
+
+/// A term in each of some fields.
+fn in_fields(
+    term: &str,
+    fields: &[(Field, f32)],
+    boost: f32,
+) -> impl Iterator<Item = (Occur, Box<dyn Query>)> {
+    fields.iter().map(move |(field, of_field)| {
+        (Occur::Should, boosted(Term::from_field_text(*field, term), boost * of_field))
+    })
 }
 
 /// That a term stands for what other terms were typed for.

@@ -50,13 +50,19 @@ fn hit(
     documents: &[(u32, f32)],
 ) -> Result<StoreHit, IndexError> {
     let fields = &view.fields;
-    let entry = view.document(DocAddress::new(found.segment, found.first))?;
-    let entry = schema::read_head(fields, &entry)?;
+    let first = view.document(DocAddress::new(found.segment, found.first))?;
+    let entry = schema::read_head(fields, &first)?;
     let mut passages = Vec::with_capacity(documents.len());
     let mut relevance = 0.0;
     for (at, (doc, score)) in documents.iter().enumerate() {
-        let document = view.document(DocAddress::new(found.segment, *doc))?;
-        let chunk = schema::read_chunk(fields, &document)?.unwrap_or_else(empty_chunk);
+        let other;
+        let document = if *doc == found.first {
+            &first
+        } else {
+            other = view.document(DocAddress::new(found.segment, *doc))?;
+            &other
+        };
+        let chunk = schema::read_chunk(fields, document)?.unwrap_or_else(empty_chunk);
         let text = schema::without_noise(&chunk.text, &chunk.noise);
         let in_text = compiled.words.find(pool, &text);
         let names = names(&entry, &chunk);

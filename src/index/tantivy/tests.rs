@@ -91,6 +91,18 @@ fn apply(store: &TantivyStore, changes: Vec<Change>) {
     store.commit().unwrap();
 }
 
+/// A folder as it is at the moment; a file that is collected meanwhile isn't part of the index.
+fn copy_of(folder: &Path) -> tempfile::TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    for file in std::fs::read_dir(folder).unwrap().flatten() {
+        match std::fs::copy(file.path(), copy.path().join(file.file_name())) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            copied => drop(copied.unwrap()),
+        }
+    }
+    copy
+}
+
 /// What a query finds, as `server uri`, best first.
 fn found(store: &TantivyStore, query: &str) -> Vec<String> {
     found_within(store, query, Filter::default())
@@ -210,11 +222,7 @@ fn a_folder_opens_again_with_what_was_committed() {
     let committed = store.stats().unwrap().last_commit;
     // As after kill -9: files of a batch that wasn't committed, and lock files, are left behind.
     store.apply(vec![replace(entry("docs", "b", &["lost words"]))]).unwrap();
-    let image = tempfile::tempdir().unwrap();
-    for file in std::fs::read_dir(folder.path()).unwrap() {
-        let file = file.unwrap();
-        std::fs::copy(file.path(), image.path().join(file.file_name())).unwrap();
-    }
+    let image = copy_of(folder.path());
     std::fs::write(image.path().join(".tantivy-writer.lock"), b"").unwrap();
     std::fs::write(image.path().join("0123456789abcdef0123456789abcdef.store"), b"half").unwrap();
 
@@ -260,15 +268,12 @@ fn a_damaged_file_is_an_error_and_no_panic() {
     );
     put(&store, vec![entry("docs", "b", &["y"])]);
     drop(store);
-    let files: Vec<_> =
-        std::fs::read_dir(whole.path()).unwrap().map(|f| f.unwrap().path()).collect();
-    for damaged in &files {
+    let whole = copy_of(whole.path());
+    let files = std::fs::read_dir(whole.path()).unwrap();
+    for damaged in files.map(|file| file.unwrap().file_name()) {
         for keep in [0.0, 0.5] {
-            let folder = tempfile::tempdir().unwrap();
-            for file in &files {
-                std::fs::copy(file, folder.path().join(file.file_name().unwrap())).unwrap();
-            }
-            let damaged = folder.path().join(damaged.file_name().unwrap());
+            let folder = copy_of(whole.path());
+            let damaged = folder.path().join(&damaged);
             let bytes = std::fs::read(&damaged).unwrap();
             let kept = (bytes.len() as f64 * keep) as usize;
             std::fs::write(&damaged, &bytes[..kept]).unwrap();
