@@ -5,6 +5,7 @@
 
 pub mod api;
 pub mod body;
+mod candidates;
 pub mod cut;
 pub mod error;
 pub mod http;

@@ -1,6 +1,8 @@
 //! The binary as people and programs meet it: help, README and the API's description agree, and the
 //! commands answer over a real socket with the documented exit codes.
 
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

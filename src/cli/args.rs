@@ -320,6 +320,7 @@ pub struct ConfigImport {
     after_help = "Example:\n  resdex completions bash > ~/.local/share/bash-completion/completions/resdex"
 )]
 pub struct Completions {
+    /// The shell
     #[arg(value_name = "SHELL")]
     pub shell: Shell,
 }
@@ -328,6 +329,7 @@ pub struct Completions {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  resdex man ~/.local/share/man/man1")]
 pub struct Man {
+    /// The folder; made if there is none
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
 }

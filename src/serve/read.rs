@@ -5,8 +5,6 @@
 
 use std::sync::Arc;
 
-use url::Url;
-
 use super::api::{ErrorCode, ReadContent, ReadRequest, ReadResponse};
 use super::cut::{self, Lines};
 use super::error::ApiError;
@@ -14,20 +12,13 @@ use super::{App, scope};
 use crate::chunk;
 use crate::config::Limits;
 use crate::extract::{self, Extraction};
-use crate::index::{Entry, ResourcesRequest};
+use crate::index::Entry;
 use crate::model::{
     Audience, Body, Document, Format, Heading, Origin, Outcome, Resource, ResourceKey, ServerName,
     Snapshot,
 };
-use crate::search::filter::{Clause, Filter};
 use crate::source::SourceError;
 use crate::sync::control::ReadError;
-
-/// Most resources that are looked through for a URI that no server has as it stands.
-const MAX_CANDIDATES: usize = 200_000;
-/// Of those, how many are compared for likeness.
-const MAX_COMPARED: usize = 20_000;
-const NEAREST_SHOWN: usize = 3;
 
 /// One of a read's contents before it is cut to what was asked for.
 #[derive(Clone, Debug, PartialEq)]
@@ -129,31 +120,6 @@ impl App {
             ([], None) => Err(not_found(uri, None, &candidates.nearest)),
             (several, _) => Err(ambiguous(uri, several)),
         }
-    }
-
-    fn candidates(&self, uri: &str, server: Option<&ServerName>) -> Result<Candidates, ApiError> {
-        const PAGE: usize = 2_000;
-        let filter = match server {
-            None => Filter::default(),
-            Some(server) => Filter::default()
-                .and(Clause { servers: Some(vec![server.clone()]), ..Clause::default() }),
-        };
-        let mut search = CandidateSearch::new(uri);
-        let mut after = None;
-        while search.seen < MAX_CANDIDATES {
-            let page = self.store.resources(&ResourcesRequest {
-                filter: filter.clone(),
-                after: after.take(),
-                limit: PAGE,
-                skipped_only: false,
-            })?;
-            page.resources.iter().for_each(|row| search.see(&row.key));
-            after = page.resources.last().map(|row| row.key.clone());
-            if !page.more || after.is_none() {
-                break;
-            }
-        }
-        Ok(search.finish())
     }
 
     fn live(
@@ -419,56 +385,6 @@ fn answer(
 
 fn content(item: &Item, text: Option<String>, blob: Option<String>) -> ReadContent {
     ReadContent { uri: item.uri.clone(), mime_type: item.mime_type.clone(), text, blob }
-}
-
-/// What the index knows that may be meant by a URI that no server has.
-#[derive(Debug, Default, PartialEq)]
-struct Candidates {
-    /// Equal after WHATWG parsing.
-    equal: Vec<ResourceKey>,
-    /// The most alike, best first.
-    nearest: Vec<ResourceKey>,
-}
-
-struct CandidateSearch<'a> {
-    uri: &'a str,
-    parsed: Option<Url>,
-    seen: usize,
-    equal: Vec<ResourceKey>,
-    nearest: Vec<(f64, ResourceKey)>,
-}
-
-impl<'a> CandidateSearch<'a> {
-    fn new(uri: &'a str) -> Self {
-        Self { uri, parsed: Url::parse(uri).ok(), seen: 0, equal: vec![], nearest: vec![] }
-    }
-
-    fn see(&mut self, key: &ResourceKey) {
-        const ALIKE: f64 = 0.5;
-        self.seen += 1;
-        if self.parsed.is_some() && Url::parse(&key.uri).ok() == self.parsed {
-            self.equal.push(key.clone());
-        }
-        if self.seen <= MAX_COMPARED {
-            let likeness = strsim::sorensen_dice(head(self.uri), head(&key.uri));
-            let worst = self.nearest.last().map_or(0.0, |(likeness, _)| *likeness);
-            if likeness >= ALIKE && (self.nearest.len() < NEAREST_SHOWN || likeness > worst) {
-                self.nearest.push((likeness, key.clone()));
-                self.nearest.sort_by(|a, b| b.0.total_cmp(&a.0));
-                self.nearest.truncate(NEAREST_SHOWN);
-            }
-        }
-    }
-
-    fn finish(self) -> Candidates {
-        let nearest = self.nearest.into_iter().map(|(_, key)| key).collect();
-        Candidates { equal: self.equal, nearest }
-    }
-}
-
-/// As much of a URI as is worth comparing.
-fn head(uri: &str) -> &str {
-    &uri[..cut::floor(uri, 256)]
 }
 
 fn ambiguous(uri: &str, keys: &[ResourceKey]) -> ApiError {
