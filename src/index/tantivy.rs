@@ -190,6 +190,15 @@ impl TantivyStore {
 
     fn put(&self, writer: &IndexWriter, entry: Entry) -> Result<(), IndexError> {
         let key = self.key_term(&entry.key());
+        if key.serialized_value_bytes().len() > schema::MAX_KEY_BYTES {
+            // An error would take the others of the batch with it, again at every attempt.
+            tracing::warn!(
+                server = %entry.server,
+                bytes = entry.resource.uri.len(),
+                "a resource isn't indexed: its URI is longer than the index takes"
+            );
+            return Ok(());
+        }
         let documents = schema::documents(&self.fields, entry)?;
         // One batch goes to one thread and one segment, in order: what `doc - ordinal` rests on.
         let mut operations = Vec::with_capacity(documents.len() + 1);

@@ -237,12 +237,13 @@ impl Compiler<'_> {
     /// Terms of body and title that begin within one edit of a word, the likeliest first.
     fn near_terms(&self, word: &str) -> Result<Vec<(String, Occurs)>, IndexError> {
         let mut near: HashMap<String, u64> = HashMap::new();
+        let fuzzy = Term::from_field_text(self.fields.body, word);
+        let fuzzy = FuzzyTermQuery::new_prefix(fuzzy, 1, true);
+        let automaton = fuzzy.automaton().map_err(read_error)?;
         for field in [self.fields.body, self.fields.title] {
-            let fuzzy = FuzzyTermQuery::new_prefix(Term::from_field_text(field, word), 1, true);
             for (_, reader, _) in self.view.segments() {
                 let index = reader.inverted_index(field).map_err(read_error)?;
-                let automaton = fuzzy.automaton().map_err(read_error)?;
-                let terms = index.terms().search(automaton).into_stream();
+                let terms = index.terms().search(&automaton).into_stream();
                 let mut terms = terms.map_err(read_error)?;
                 while let Some((term, info)) = terms.next() {
                     if let Ok(term) = std::str::from_utf8(term) {
