@@ -2,10 +2,38 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::model::ServerName;
+
+mod dialect;
+mod diff;
+mod draft;
+mod error;
+mod expand;
+mod glob;
+mod itself;
+mod load;
+pub mod mask;
+mod own;
+mod read;
+pub mod report;
+mod secret;
+mod tree;
+mod validate;
+mod watch;
+mod write;
+
+pub use dialect::{LEGACY_SSE_HINT, LEGACY_SSE_MESSAGE};
+pub use diff::{ConfigDiff, diff};
+pub use error::{ConfigError, ConfigErrors};
+pub use glob::globs;
+pub use load::sha256_hex;
+pub use mask::Masker;
+pub use secret::Secret;
+pub use validate::scheme_of;
+pub use watch::ConfigWatch;
 
 /// A configuration that was read, merged from all its files, and checked.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,29 +47,70 @@ pub struct Config {
     pub scopes: BTreeMap<String, ScopeConfig>,
     /// Things that work but deserve a look, each with its file.
     pub warnings: Vec<String>,
-    /// The files it was read from.
+    /// What was passed over without harm (keys of client files that mean nothing here).
+    pub notes: Vec<String>,
+    /// The files it was read from; absolute.
     pub files: Vec<PathBuf>,
+    /// Every file whose change changes this config: `files`, the env files and `${file:…}`.
+    pub watched: Vec<PathBuf>,
+    /// Hides the secrets of all servers and scopes in whatever is logged or answered.
+    pub masker: Masker,
 }
 
-/// A text that must not be printed: it came from a secret reference, or stands where secrets stand.
-#[derive(Clone, PartialEq, Eq, Default)]
-pub struct Secret(String);
-
-impl Secret {
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
+impl Config {
+    /// Reads the files, each in resdex's own TOML or as a client has it, and makes one config of
+    /// them. `env` looks up variables, for references.
+    ///
+    /// A server that can't be configured doesn't fail this: it is [`Readiness::NeedsConfig`].
+    ///
+    /// # Errors
+    /// Everything that is wrong in all the files, with file and line.
+    pub fn load(
+        files: &[PathBuf],
+        env: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, ConfigErrors> {
+        load::load(files, env)
     }
 
-    /// The text itself, for a child's environment, a header or an argument only.
-    pub fn expose(&self) -> &str {
-        &self.0
+    /// As [`Config::load`], of texts that needn't be files: each with the path that tells its kind
+    /// and where it would stand.
+    ///
+    /// # Errors
+    /// As [`Config::load`].
+    pub fn from_texts(
+        texts: &[(PathBuf, String)],
+        env: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, ConfigErrors> {
+        let parse =
+            |(path, text): &(PathBuf, String)| tree::Source::parse(path.clone(), text.clone());
+        load::merge(texts.iter().map(parse), env)
+    }
+
+    /// Disables the servers that lead back to this daemon. `load` does it for `http.listen`; call it
+    /// again with what the command line says.
+    pub fn disable_own_addresses(&mut self, listen: Option<&str>, socket: Option<&Path>) {
+        itself::disable_own_addresses(self.servers.values_mut(), listen, socket);
+    }
+
+    /// Whether the daemon may listen on an address (`HOST:PORT`): beyond loopback only with tokens.
+    ///
+    /// # Errors
+    /// Says what is wrong with it.
+    pub fn check_listen(&self, listen: &str) -> Result<(), String> {
+        load::check_listen(self, listen)
     }
 }
 
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("***")
-    }
+/// Where the config is when nobody says: `RESDEX_CONFIG`, else `$XDG_CONFIG_HOME/resdex/config.toml`,
+/// else `~/.config/resdex/config.toml`.
+pub fn default_file(env: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    let set = |name: &str| env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    set("RESDEX_CONFIG").or_else(|| {
+        // The XDG rules want a relative path ignored.
+        let folder = set("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
+        let folder = folder.or_else(|| Some(set("HOME")?.join(".config")))?;
+        Some(folder.join("resdex/config.toml"))
+    })
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -83,7 +152,7 @@ pub enum Readiness {
     },
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub enum Transport {
     /// A folder that resdex itself serves.
     Files { root: PathBuf },
@@ -97,6 +166,31 @@ pub enum Transport {
     },
     /// Streamable HTTP; `unix_socket` when the URL was `unix:///sock#/path`.
     Http { url: String, headers: BTreeMap<String, Secret>, unix_socket: Option<PathBuf> },
+}
+
+/// Of a URL only the origin is printed: its path and query may hold a secret.
+impl fmt::Debug for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Files { root } => f.debug_struct("Files").field("root", root).finish(),
+            Self::Stdio { command, args, env, inherit_env, cwd } => f
+                .debug_struct("Stdio")
+                .field("command", command)
+                .field("args", args)
+                .field("env", env)
+                .field("inherit_env", inherit_env)
+                .field("cwd", cwd)
+                .finish(),
+            Self::Http { url, headers, unix_socket } => {
+                let origin = url::Url::parse(url).map(|url| url.origin().ascii_serialization());
+                f.debug_struct("Http")
+                    .field("origin", &origin.unwrap_or_default())
+                    .field("headers", headers)
+                    .field("unix_socket", unix_socket)
+                    .finish()
+            }
+        }
+    }
 }
 
 /// How a server's resources are followed.
@@ -264,3 +358,6 @@ impl Default for SocketConfig {
         Self { mode: 0o600, group: None, allow_uids: vec![] }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,9 +2,24 @@
 //!
 //! By MIME type (parameters and case tolerated), else by the URI's suffix, else by looking at the
 //! content. What has no text says why. Must not know servers, the index or the clock.
+//!
+//! Lines are counted in the text that a read returns, so a part's text is that text, but for
+//! controls and JSON's escapes, which keep the lines. HTML and XML are converted.
+
+mod clean;
+mod decode;
+mod html;
+mod json;
+pub mod markdown;
+pub mod mime;
+mod outline;
+mod sniff;
+mod xml;
 
 use crate::config::Limits;
-use crate::model::{Document, Resource, Snapshot};
+use crate::model::{Body, Content, Document, Format, Part, Resource, Snapshot};
+use mime::{Kind, MimeType};
+use outline::Outline;
 
 /// Changes whenever the same snapshot gives another document; part of the index's fingerprint.
 pub const VERSION: u32 = 1;
@@ -17,8 +32,309 @@ pub enum Extraction {
     Skipped(String),
 }
 
-/// Extracts the text of a snapshot.
+/// Extracts the text of a snapshot. All its contents belong to the resource that was read; those
+/// without text are named in the document's notes, or are the reason if no other is left.
 pub fn extract(resource: &Resource, snapshot: &Snapshot, limits: &Limits) -> Extraction {
-    let _ = (resource, snapshot, limits);
-    Extraction::Skipped("nothing is extracted yet".into())
+    let mut document = Document::default();
+    let mut reasons: Vec<String> = vec![];
+    // Spans in a part are 32 bits wide, and conversion may add a little.
+    let mut budget = limits.max_text_bytes.min(u32::MAX as usize / 4);
+    for (index, content) in snapshot.contents.iter().take(limits.max_parts).enumerate() {
+        let alone = snapshot.contents.len() == 1 || content.uri == *resource.uri;
+        let declared = content
+            .mime_type
+            .as_deref()
+            .or(if alone { resource.mime_type.as_deref() } else { None })
+            .map(MimeType::parse)
+            .unwrap_or_default();
+        let uri = if content.uri.is_empty() { &resource.uri } else { content.uri.as_str() };
+        let mut notes = vec![];
+        if [&content.mime_type, &resource.mime_type].into_iter().flatten().any(|mime| is_app(mime))
+        {
+            add_notes(
+                &mut reasons,
+                vec!["an MCP app's user interface is no text to search".into()],
+            );
+            continue;
+        }
+        let found = read(content, uri, &declared, limits)
+            .and_then(|source| part(source, uri, &declared, budget, &mut notes));
+        match found {
+            Ok(found) => {
+                budget -= found.consumed;
+                document.truncated |= found.truncated;
+                if document.parts.is_empty() {
+                    document.mime_type = found.mime_type;
+                }
+                document.title = document.title.or(found.title);
+                document.parts.push(Part { index: index as u32, ..found.part });
+                add_notes(&mut document.notes, notes);
+            }
+            Err(reason) => add_notes(&mut reasons, vec![reason]),
+        }
+    }
+    if document.parts.is_empty() {
+        if snapshot.contents.is_empty() {
+            reasons.push("the server returned no contents".into());
+        }
+        return Extraction::Skipped(reasons.join("; "));
+    }
+    add_notes(&mut document.notes, reasons);
+    let dropped = snapshot.contents.len().saturating_sub(limits.max_parts);
+    if dropped > 0 {
+        document.truncated = true;
+        document.notes.push(format!(
+            "{dropped} contents are left out: a read has at most {} (limits.max_parts)",
+            limits.max_parts
+        ));
+    }
+    Extraction::Document(document)
 }
+
+/// The type of user interfaces that hosts show (MCP Apps), which hold markup and scripts.
+fn is_app(mime_type: &str) -> bool {
+    MimeType::parse(mime_type).profile.as_deref() == Some("mcp-app")
+}
+
+/// Most notes of a document: 64 contents may each have the same fault.
+const MAX_NOTES: usize = 16;
+
+fn add_notes(notes: &mut Vec<String>, more: Vec<String>) {
+    for note in more {
+        if notes.len() < MAX_NOTES && !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+}
+
+/// A content's text before its kind is known.
+struct Source {
+    text: String,
+    /// The charset of a blob that wasn't UTF-8 or not what was declared.
+    note: Option<String>,
+}
+
+/// Text of a content, or why it has none.
+fn read(
+    content: &Content,
+    uri: &str,
+    declared: &MimeType,
+    limits: &Limits,
+) -> Result<Source, String> {
+    let declared_binary = mime::kind_of_type(&declared.essence) == Some(Kind::Binary);
+    match &content.body {
+        Body::Text(text) => {
+            // A server may have turned a PDF or a picture into text, or have sent its bytes as text.
+            if declared_binary && !reads_like_text(text) {
+                return Err(mime::why_no_text(&declared.essence));
+            }
+            Ok(Source { text: text.clone(), note: None })
+        }
+        Body::Blob(blob) => {
+            let len = decode::decoded_len(blob);
+            if len > limits.max_blob_bytes {
+                return Err(format!(
+                    "a blob of {len} bytes is over the limit of {} (limits.max_blob_bytes)",
+                    limits.max_blob_bytes
+                ));
+            }
+            let bytes = decode::base64(blob)
+                .map_err(|fault| format!("the blob of {uri} isn't base64: {fault}"))?;
+            from_bytes(bytes, declared)
+        }
+    }
+}
+
+fn from_bytes(bytes: Vec<u8>, declared: &MimeType) -> Result<Source, String> {
+    let essence = declared.essence.as_str();
+    let binary = binary_type(&bytes);
+    if let Some(found) = binary {
+        let reason = mime::why_no_text(found);
+        let named = mime::kind_of_type(essence);
+        return Err(match named {
+            // "application/zip" for a DOCX is no lie worth a word, "text/plain" for a picture is.
+            Some(Kind::Binary) if found == "application/zip" || found.contains("ole-storage") => {
+                mime::why_no_text(essence)
+            }
+            Some(kind) if kind != Kind::Binary => format!("declared {essence}, but {reason}"),
+            _ => reason,
+        });
+    }
+    let text = decode::text(bytes, declared.charset.as_deref());
+    match text {
+        Some(decoded) => {
+            let charset = decoded.charset;
+            let note = match &declared.charset {
+                Some(label) if decoded.corrected => {
+                    Some(format!("declared charset {label}, is {charset}"))
+                }
+                None if charset != "UTF-8" => Some(format!("decoded from {charset}")),
+                _ => None,
+            };
+            Ok(Source { text: decoded.text, note })
+        }
+        None if mime::kind_of_type(essence).is_some_and(|kind| kind != Kind::Binary) => {
+            Err(format!("declared {essence}, but it is binary data without text"))
+        }
+        None => Err(mime::why_no_text(essence)),
+    }
+}
+
+/// The type of bytes that begin like a known binary format. Bytes that read like text aren't
+/// matched against the formats whose mark is two or three letters ("BM", "MZ").
+fn binary_type(bytes: &[u8]) -> Option<&'static str> {
+    let head = &bytes[..bytes.len().min(8192)];
+    let found = infer::get(head).filter(|found| {
+        !matches!(found.matcher_type(), infer::MatcherType::Text)
+            && found.mime_type() != "application/x-x509-ca-cert"
+    })?;
+    let unmistakable = matches!(found.mime_type(), "application/pdf" | "application/rtf");
+    let is_text = match std::str::from_utf8(head) {
+        Ok(_) => true,
+        Err(error) => error.error_len().is_none(),
+    };
+    (unmistakable || !is_text || decode::looks_binary_or_wide(head)).then(|| found.mime_type())
+}
+
+/// Whether a string sent under a binary type is prose, and not bytes or base64 in a string.
+fn reads_like_text(text: &str) -> bool {
+    let head = clean::head(text, 4096);
+    let chars = head.chars().count();
+    let odd = head
+        .chars()
+        .filter(|c| *c == char::REPLACEMENT_CHARACTER || (c.is_control() && !c.is_whitespace()))
+        .count();
+    let longest = head.split_whitespace().map(str::len).max().unwrap_or(0);
+    odd * 20 <= chars
+        && sniff::unmistakable(text).is_none_or(|(_, kind)| kind != Kind::Binary)
+        && (longest < 200 || decode::base64(head).is_err())
+        && !head.starts_with("data:")
+}
+
+struct Found {
+    part: Part,
+    title: Option<String>,
+    mime_type: String,
+    truncated: bool,
+    /// Bytes of the resource's text budget.
+    consumed: usize,
+}
+
+/// Makes a part of a content's text.
+fn part(
+    source: Source,
+    uri: &str,
+    declared: &MimeType,
+    budget: usize,
+    notes: &mut Vec<String>,
+) -> Result<Found, String> {
+    notes.extend(source.note);
+    let whole = source.text;
+    let truncated = whole.len() > budget;
+    let text = if truncated {
+        let head = clean::head(&whole, budget);
+        notes.push(format!(
+            "only the first {} of {} bytes of text are indexed (limits.max_text_bytes)",
+            head.len(),
+            whole.len()
+        ));
+        head.to_owned()
+    } else {
+        whole
+    };
+    let consumed = text.len();
+    let text = clean::clean(text);
+    let (mime_type, kind) = kind(&text, uri, &declared.essence);
+    if !declared.essence.is_empty() && mime::kind_of_type(&declared.essence) != Some(kind) {
+        notes.push(format!("declared {}, is {mime_type}", declared.essence));
+    }
+    if kind == Kind::Binary {
+        return Err(mime::why_no_text(&mime_type));
+    }
+    let mut found = Found { part: Part::default(), title: None, mime_type, truncated, consumed };
+    let (format, outline, text) = match kind {
+        Kind::Markdown => (Format::Markdown, markdown::outline(&text), text),
+        Kind::ReStructuredText => (Format::Markdown, outline::restructured(&text), text),
+        Kind::AsciiDoc => (Format::Markdown, outline::marked(&text, b'='), text),
+        Kind::Org => (Format::Markdown, outline::marked(&text, b'*'), text),
+        Kind::Html => {
+            let html = html::convert(&text);
+            if html.stripped && !html.text.is_empty() {
+                notes.push("the HTML is so broken that only its tags were taken out".into());
+            }
+            (Format::Markdown, html.outline, html.text)
+        }
+        Kind::Xml => {
+            let xml = xml::convert(&text);
+            if let Some(at) = xml.broken_at {
+                notes.push(format!(
+                    "the XML is broken at byte {at}; what stands before it was read"
+                ));
+            }
+            let outline = Outline { title: xml.title, headings: vec![] };
+            // What can't be read as XML at all is shown as it is.
+            let text = if xml.text.is_empty() { text } else { xml.text };
+            (Format::Plain, outline, text)
+        }
+        Kind::Json | Kind::JsonLines => {
+            let text = match json::readable(&text) {
+                std::borrow::Cow::Borrowed(_) => text,
+                std::borrow::Cow::Owned(readable) => readable,
+            };
+            let format = if kind == Kind::Json { Format::Code } else { Format::Lines };
+            (format, Outline::default(), text)
+        }
+        Kind::Config | Kind::Code => (Format::Code, Outline::default(), text),
+        Kind::Csv | Kind::Log => (Format::Lines, Outline::default(), text),
+        Kind::Plain | Kind::Binary => (Format::Plain, Outline::default(), text),
+    };
+    found.title = outline.title;
+    found.part = Part { format, headings: outline.headings, text, ..Part::default() };
+    Ok(found)
+}
+
+/// Type and kind to act on: the declared one if it says something and isn't plainly wrong, else by
+/// suffix, else by look.
+fn kind(text: &str, uri: &str, declared: &str) -> (String, Kind) {
+    let owned = |(essence, kind): (&str, Kind)| (essence.to_owned(), kind);
+    let suffix = mime::by_suffix(uri).filter(|(_, kind)| *kind != Kind::Binary);
+    // A template or a test of HTML is code, whatever it begins with.
+    let is_code = match mime::kind_of_type(declared) {
+        Some(Kind::Plain) | None => suffix.is_some_and(|(_, kind)| kind == Kind::Code),
+        Some(kind) => matches!(kind, Kind::Code | Kind::Html),
+    };
+    if let Some(found) = sniff::unmistakable(text).filter(|_| !is_code) {
+        return owned(found);
+    }
+    match mime::kind_of_type(declared) {
+        // Servers call everything text/plain; the suffix knows better.
+        Some(Kind::Plain) if declared == "text/plain" => match suffix {
+            Some((essence, Kind::Plain)) => (essence.to_owned(), Kind::Plain),
+            Some(found) => owned(checked(found, text)),
+            None => owned(sniff::guess(text)),
+        },
+        Some(Kind::Binary) | None => match suffix {
+            Some(found) => owned(checked(found, text)),
+            None => owned(sniff::guess(text)),
+        },
+        Some(kind) => {
+            let (_, checked) = checked(("", kind), text);
+            if checked == kind { (declared.to_owned(), kind) } else { owned(sniff::guess(text)) }
+        }
+    }
+}
+
+/// HTML and XML without a tag would lose their lines in the conversion: they are what they look like.
+fn checked(found: (&'static str, Kind), text: &str) -> (&'static str, Kind) {
+    match found.1 {
+        Kind::Html | Kind::Xml
+            if !sniff::has_tags(text) && !text.trim_start().starts_with("<?") =>
+        {
+            sniff::guess(text)
+        }
+        _ => found,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -24,6 +24,15 @@ pub enum SourceError {
     /// The answer was over a limit of ours, or not what the protocol says.
     #[error("{what}: {reason}")]
     BadAnswer { what: String, reason: String },
+    /// The server asks to be left alone for a while (HTTP 429, 503).
+    #[error("{what}: the server is overloaded")]
+    Overloaded {
+        what: String,
+        /// Seconds, as the server says.
+        retry_after: Option<u64>,
+    },
+    #[error("{command} can't be started: {reason}")]
+    CannotStart { command: String, reason: String },
     /// The connection is gone, or never was.
     #[error("{reason}")]
     Disconnected { reason: String },

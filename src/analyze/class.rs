@@ -37,6 +37,7 @@ pub(super) enum Script {
     Greek,
     Cyrillic,
     Arabic,
+    Devanagari,
     Tamil,
     Other,
 }
@@ -121,6 +122,7 @@ pub(super) fn script(c: char) -> Script {
         '\u{0600}'..='\u{06FF}' | '\u{0750}'..='\u{077F}' | '\u{08A0}'..='\u{08FF}' => {
             Script::Arabic
         }
+        '\u{0900}'..='\u{097F}' => Script::Devanagari,
         '\u{0B80}'..='\u{0BFF}' => Script::Tamil,
         _ => Script::Other,
     }

@@ -84,6 +84,7 @@ impl Folded {
             '\u{0300}'..='\u{036F}' if body => {}
             'İ' => self.put('I', from, to),
             'أ' | 'إ' | 'آ' | 'ٱ' if body => self.put('ا', from, to),
+            'ى' if body => self.put('ي', from, to),
             'ی' => self.put('ي', from, to),
             'ک' => self.put('ك', from, to),
             // The dictionary of Thai words has these two as one, as they're typed.

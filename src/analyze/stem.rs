@@ -1,6 +1,6 @@
 //! Words → stems, with a cache: a text's words are few, and a stemmer is slow.
 
-use rust_stemmers::{Algorithm, Stemmer};
+use frostem::{Algorithm, Stemmer};
 
 use super::class::Script;
 
@@ -26,6 +26,7 @@ pub(super) struct Stems {
     russian: Stemmer,
     arabic: Stemmer,
     greek: Stemmer,
+    hindi: Stemmer,
     tamil: Stemmer,
 }
 
@@ -33,11 +34,12 @@ impl Stems {
     pub(super) fn new() -> Self {
         Self {
             slots: Vec::new(),
-            english: Stemmer::create(Algorithm::English),
-            russian: Stemmer::create(Algorithm::Russian),
-            arabic: Stemmer::create(Algorithm::Arabic),
-            greek: Stemmer::create(Algorithm::Greek),
-            tamil: Stemmer::create(Algorithm::Tamil),
+            english: Stemmer::new(Algorithm::English),
+            russian: Stemmer::new(Algorithm::Russian),
+            arabic: Stemmer::new(Algorithm::Arabic),
+            greek: Stemmer::new(Algorithm::Greek),
+            hindi: Stemmer::new(Algorithm::Hindi),
+            tamil: Stemmer::new(Algorithm::Tamil),
         }
     }
 
@@ -48,6 +50,7 @@ impl Stems {
             Script::Cyrillic => &self.russian,
             Script::Arabic => &self.arabic,
             Script::Greek => &self.greek,
+            Script::Devanagari => &self.hindi,
             Script::Tamil => &self.tamil,
             Script::Other => return,
         };

@@ -1,0 +1,386 @@
+//! The command line: what can be typed, with its help.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueHint};
+use clap_complete::Shell;
+
+/// Search in everything that MCP servers can read.
+///
+/// A daemon (`resdex serve`) connects to MCP servers, follows their resources as they change, and
+/// keeps a full-text index; the other commands ask it.
+#[derive(Debug, Parser)]
+#[command(name = "resdex", version, max_term_width = 100, after_help = FIRST_STEPS)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const FIRST_STEPS: &str = "\
+First steps:
+  resdex serve --config config/resdex.toml     start the daemon; it also takes a .mcp.json
+  resdex search refund deadline                ask it, in any language
+  resdex status                                what it knows, and what is wrong
+
+Exit codes: 0 done; 1 failed; 2 wrong usage or config; 3 no daemon answers at the socket;
+75 another daemon holds this state folder.";
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Serve(Serve),
+    Search(Search),
+    Read(Read),
+    List(List),
+    Status(Status),
+    Sync(Sync),
+    Events(Events),
+    Files(Files),
+    Extract(Extract),
+    Config(ConfigArgs),
+    Completions(Completions),
+    Man(Man),
+}
+
+// Not a doc comment: clap would take it for the help of the commands that this is flattened into.
+// Where the daemon listens.
+#[derive(Debug, Args)]
+pub struct SocketArg {
+    /// The daemon's socket [default: $XDG_RUNTIME_DIR/resdex/sock, else STATE/run/sock]
+    #[arg(long, value_name = "PATH", env = "RESDEX_SOCKET", hide_env_values = true, value_hint = ValueHint::FilePath)]
+    pub socket: Option<PathBuf>,
+}
+
+/// Run the daemon: connect to the servers, keep the index, answer
+///
+/// It stays in the foreground until it gets SIGINT or SIGTERM. On a terminal it shows what is being
+/// synchronised; elsewhere it logs JSON lines on stderr. RESDEX_LOG sets what is logged (default: info).
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  resdex serve --config config/resdex.toml
+  resdex serve --config .mcp.json --config ~/.config/resdex/config.toml")]
+pub struct Serve {
+    #[command(flatten)]
+    pub config: ConfigFiles,
+    /// Folder for the index [default: $XDG_STATE_HOME/resdex]
+    #[arg(long, value_name = "DIR", env = "RESDEX_STATE", hide_env_values = true, value_hint = ValueHint::DirPath)]
+    pub state: Option<PathBuf>,
+    #[command(flatten)]
+    pub socket: SocketArg,
+    /// Also answer on this TCP address, such as 127.0.0.1:7878
+    #[arg(long, value_name = "ADDR")]
+    pub http: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct ConfigFiles {
+    /// A config of resdex's own or an MCP client's (.mcp.json, …); may be given several times
+    /// [default: $XDG_CONFIG_HOME/resdex/config.toml]
+    #[arg(long = "config", value_name = "FILE", env = "RESDEX_CONFIG", hide_env_values = true, value_hint = ValueHint::FilePath)]
+    pub files: Vec<PathBuf>,
+}
+
+/// Find the resources that answer a query
+///
+/// The query is words in any language. "a phrase" must occur as it stands, -word must not occur;
+/// server:NAME, mime:TYPE and uri:PREFIX narrow the search. Quote a query with such signs in it as a
+/// whole.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  resdex search refund deadline
+  resdex search 退款 -n 3
+  resdex search '\"exit code\" -windows server:handbook'
+  resdex search timeout --mime 'text/*' --json | jq -r '.hits[].uri'")]
+pub struct Search {
+    /// Words in any language
+    #[arg(required = true, value_name = "QUERY")]
+    pub query: Vec<String>,
+    /// Most hits, 1-100
+    #[arg(short = 'n', long = "limit", value_name = "N", default_value_t = 10)]
+    pub limit: usize,
+    /// Hits to leave out at the start
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub offset: usize,
+    /// Only this server; may be given several times
+    #[arg(long = "server", value_name = "S")]
+    pub servers: Vec<String>,
+    /// See only what this scope of the config lets through
+    #[arg(long, value_name = "NAME")]
+    pub scope: Option<String>,
+    /// Only this MIME type, such as text/markdown or 'image/*'; may be given several times
+    #[arg(long = "mime", value_name = "M")]
+    pub mime_types: Vec<String>,
+    /// Only URIs that begin with this
+    #[arg(long, value_name = "P")]
+    pub uri_prefix: Option<String>,
+    /// Passages of each hit, 1-10
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub passages: usize,
+    /// Show how each hit was ranked
+    #[arg(long)]
+    pub explain: bool,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+// How a command that asks the daemon answers.
+#[derive(Debug, Args)]
+pub struct Output {
+    /// Print one JSON document and nothing else
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub socket: SocketArg,
+}
+
+/// Read a resource from its server, now
+///
+/// Where the server is away, the last good text is shown and said to be stale. Text is printed with
+/// what isn't printable escaped; --json has it exactly, and binary content as base64.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  resdex read handbook:///refunds.md
+  resdex read handbook:///refunds.md --lines 10-40
+  resdex read wiki://pages/eng/build --server wiki --outline")]
+pub struct Read {
+    /// As a search or a list shows it
+    #[arg(value_name = "URI")]
+    pub uri: String,
+    /// The server, where several have this URI
+    #[arg(long, value_name = "S")]
+    pub server: Option<String>,
+    /// The text that is indexed instead of what the server sent
+    #[arg(long)]
+    pub extracted: bool,
+    /// Only these lines, counted from 1: A-B, A- or A
+    #[arg(long, value_name = "A-B")]
+    pub lines: Option<String>,
+    /// At most about this many tokens of text
+    #[arg(long, value_name = "N")]
+    pub max_tokens: Option<usize>,
+    /// The headings with their lines and sizes instead of the text
+    #[arg(long)]
+    pub outline: bool,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// List what is known of the servers' resources
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  resdex list --server handbook
+  resdex list --skipped          what is found by name only, and why
+  resdex list --templates")]
+pub struct List {
+    /// Only this server
+    #[arg(long, value_name = "S")]
+    pub server: Option<String>,
+    /// The URI templates instead of the resources
+    #[arg(long, conflicts_with = "skipped")]
+    pub templates: bool,
+    /// Only what is found by its name only, with the reason
+    #[arg(long)]
+    pub skipped: bool,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Show what the daemon knows, what each server is doing, and what is wrong
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  resdex status
+  resdex status --json | jq -r '.servers[] | select(.state != \"live\") | .name'")]
+pub struct Status {
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// List and reconcile servers now instead of at their next scheduled time
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  resdex sync                     all servers
+  resdex sync wiki docs --wait
+  resdex sync wiki --confirm      believe that most of wiki's resources are gone")]
+pub struct Sync {
+    /// The servers; all when none is named
+    #[arg(value_name = "SERVER")]
+    pub servers: Vec<String>,
+    /// Wait until they have been reconciled
+    #[arg(long)]
+    pub wait: bool,
+    /// Believe a withheld mass removal
+    #[arg(long)]
+    pub confirm: bool,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Show what happens in the sync, as it happens
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  resdex events
+  resdex events --json | jq -c 'select(.event == \"error\")'")]
+pub struct Events {
+    /// Print each event as one line of JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub socket: SocketArg,
+}
+
+/// Serve a folder as an MCP resource server on stdio, with live updates
+///
+/// For any MCP client. Hidden and git-ignored files aren't served.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  resdex files docs
+  claude mcp add docs -- resdex files /home/me/docs --name docs")]
+pub struct Files {
+    /// The folder
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub dir: PathBuf,
+    /// The server's name, which is its URIs' scheme as well [default: the folder's name]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+}
+
+/// Show what would be indexed of a file
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  resdex extract report.html
+  resdex extract data.bin --mime application/json --json")]
+pub struct Extract {
+    /// The file
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// The MIME type that a server would say
+    #[arg(long, value_name = "M")]
+    pub mime: Option<String>,
+    /// Print one JSON document and nothing else
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Check, show or import configs
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true)]
+pub struct ConfigArgs {
+    #[command(subcommand)]
+    pub command: ConfigCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Say what would run, what wouldn't and why; secrets are masked
+    #[command(after_help = "Example:\n  resdex config check --config .mcp.json")]
+    Check(ConfigCheck),
+    /// Print the config in force, all files together; secrets are masked
+    #[command(after_help = "Example:\n  resdex config show --config config/resdex.toml")]
+    Show(ConfigRead),
+    /// Print an MCP client's config as resdex's own
+    #[command(
+        after_help = "Example:\n  resdex config import .mcp.json >> ~/.config/resdex/config.toml"
+    )]
+    Import(ConfigImport),
+}
+
+#[derive(Debug, Args)]
+pub struct ConfigCheck {
+    #[command(flatten)]
+    pub config: ConfigFiles,
+    /// Print one JSON document and nothing else
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ConfigRead {
+    #[command(flatten)]
+    pub config: ConfigFiles,
+}
+
+#[derive(Debug, Args)]
+pub struct ConfigImport {
+    /// The client's config: .mcp.json, .vscode/mcp.json, …
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+}
+
+/// Print a completion script for a shell
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  resdex completions bash > ~/.local/share/bash-completion/completions/resdex"
+)]
+pub struct Completions {
+    #[arg(value_name = "SHELL")]
+    pub shell: Shell,
+}
+
+/// Write the manual pages into a folder
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  resdex man ~/.local/share/man/man1")]
+pub struct Man {
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub dir: PathBuf,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    fn search(line: &[&str]) -> Search {
+        let words = ["resdex", "search"].iter().chain(line);
+        match Cli::try_parse_from(words).unwrap().command {
+            Command::Search(search) => search,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_query_is_words_and_options_may_stand_anywhere() {
+        for (line, query, limit) in [
+            (&["refund", "deadline"][..], "refund deadline", 10),
+            (&["退款", "-n", "3"], "退款", 3),
+            (&["-n3", "refund"], "refund", 3),
+            (&["\"exit code\" -windows"], "\"exit code\" -windows", 10),
+            (&["--", "-n", "--json"], "-n --json", 10),
+        ] {
+            let search = search(line);
+            assert_eq!((&*search.query.join(" "), search.limit), (query, limit), "{line:?}");
+        }
+        assert!(search(&["x", "--json"]).output.json);
+    }
+
+    #[test]
+    fn wrong_usage_is_refused() {
+        for line in [
+            &["resdex"][..],
+            &["resdex", "search"],
+            // An excluded word is quoted with the rest, or stands after `--`.
+            &["resdex", "search", "-windows", "code"],
+            &["resdex", "search", "x", "-n", "many"],
+            &["resdex", "read"],
+            &["resdex", "list", "--templates", "--skipped"],
+            &["resdex", "config"],
+            &["resdex", "nothing"],
+            &["resdex", "status", "--nope"],
+        ] {
+            assert!(Cli::try_parse_from(line).is_err(), "{line:?}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Control characters out, and the cut at a limit. Line numbers stay as they are.
+
+/// Makes controls other than tab and line breaks harmless: each becomes a space. Escape sequences
+/// of terminals go without a trace (`\x1b[31mERROR` is `ERROR`), and so do NULs that are the other
+/// half of UTF-16 taken for bytes. A byte order mark at the start goes too.
+pub fn clean(text: String) -> String {
+    let text = match text.strip_prefix('\u{feff}') {
+        Some(rest) => rest.to_owned(),
+        None => text,
+    };
+    if !text.bytes().any(is_control) && !text.contains(is_c1) {
+        return text;
+    }
+    let nuls = text.bytes().filter(|b| *b == 0).count();
+    let halves = nuls * 5 >= text.len() * 2;
+    let mut clean = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    while let Some(at) = rest.find(|c: char| c.is_control() && !matches!(c, '\t' | '\n' | '\r')) {
+        clean.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let escape = escape_len(rest);
+        if escape > 0 {
+            rest = &rest[escape..];
+            continue;
+        }
+        if !(halves && rest.starts_with('\0')) {
+            clean.push(' ');
+        }
+        rest = rest.get(rest.chars().next().map_or(0, char::len_utf8)..).unwrap_or_default();
+    }
+    clean.push_str(rest);
+    clean
+}
+
+fn is_control(byte: u8) -> bool {
+    (byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r')) || byte == 0x7f
+}
+
+fn is_c1(c: char) -> bool {
+    ('\u{80}'..='\u{9f}').contains(&c)
+}
+
+/// Length of the terminal escape sequence (ECMA-48 CSI, or OSC) at the start, 0 if there is none.
+/// Neither reaches over a line's end.
+fn escape_len(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    match bytes {
+        [0x1b, b'[', rest @ ..] => rest
+            .iter()
+            .take(64)
+            .position(|b| !matches!(b, 0x20..=0x3f))
+            .filter(|at| matches!(rest[*at], 0x40..=0x7e))
+            .map_or(0, |at| at + 3),
+        [0x1b, b']', rest @ ..] => {
+            rest.iter().take(256).position(|b| matches!(b, 0x07 | 0x1b | b'\n')).map_or(0, |at| {
+                match rest[at] {
+                    0x07 => at + 3,
+                    0x1b if rest.get(at + 1) == Some(&b'\\') => at + 4,
+                    _ => 0,
+                }
+            })
+        }
+        _ => 0,
+    }
+}
+
+/// The head of a text within `max` bytes, cut at a line's end where one is near.
+pub fn head(text: &str, max: usize) -> &str {
+    if text.len() <= max {
+        return text;
+    }
+    let cut = boundary(text, max);
+    let near = boundary(text, cut.saturating_sub(4096));
+    let cut = text[near..cut].rfind('\n').map_or(cut, |at| near + at + 1);
+    &text[..cut]
+}
+
+/// The last character boundary that isn't after `at`.
+fn boundary(text: &str, at: usize) -> usize {
+    (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn controls_become_harmless() {
+        let rows = [
+            ("plain text\twith\r\nlines\n", "plain text\twith\r\nlines\n"),
+            ("before\0nulword\0after", "before nulword after"),
+            ("n\0u\0l\0w\0o\0r\0d\0", "nulword"),
+            ("\u{feff}mark", "mark"),
+            ("\x1b[31mERROR\x1b[0m disk full", "ERROR disk full"),
+            ("\x1b]0;title\x07prompt", "prompt"),
+            ("\x1b]8;;https://x.example\x1b\\link\x1b]8;;\x1b\\", "link"),
+            ("\x1b[31\n\x1b]broken\n", " [31\n ]broken\n"),
+            ("form\x0cfeed\x7f", "form feed "),
+            ("c1 \u{85}退款\u{9b}", "c1  退款 "),
+            ("\x1b", " "),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(clean(text.into()), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_head_ends_at_a_line_or_character() {
+        let rows = [
+            ("one\ntwo\nthree", 9, "one\ntwo\n"),
+            ("one\ntwo\nthree", 99, "one\ntwo\nthree"),
+            ("退款退款", 7, "退款"),
+            ("退款", 0, ""),
+        ];
+        for (text, max, expected) in rows {
+            assert_eq!(head(text, max), expected);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn lines_stay(text in "[a\u{0}\u{1b}\\[\\]0;m\u{7}\n\r退\u{85}]{0,80}") {
+            let cleaned = clean(text.clone());
+            prop_assert_eq!(cleaned.matches('\n').count(), text.matches('\n').count());
+            prop_assert!(!cleaned.chars().any(|c| c.is_control() && !"\t\r\n".contains(c)));
+        }
+    }
+}

@@ -1,0 +1,348 @@
+use super::*;
+use crate::model::{Audience, Origin};
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+
+fn resource(uri: &str, mime_type: Option<&str>) -> Resource {
+    Resource {
+        uri: uri.into(),
+        name: String::new(),
+        title: None,
+        description: None,
+        mime_type: mime_type.map(Into::into),
+        size: None,
+        audience: Audience::Both,
+        priority: None,
+        last_modified: None,
+        origin: Origin::Listed,
+    }
+}
+
+fn text(text: impl Into<String>) -> Body {
+    Body::Text(text.into())
+}
+
+fn blob(bytes: impl AsRef<[u8]>) -> Body {
+    Body::Blob(STANDARD.encode(bytes))
+}
+
+/// Reads one content at `uri` with a type of its own.
+fn read_one(uri: &str, mime_type: Option<&str>, body: Body, limits: &Limits) -> Extraction {
+    let content = Content { uri: uri.into(), mime_type: mime_type.map(Into::into), body };
+    extract(&resource(uri, None), &Snapshot::new(vec![content]), limits)
+}
+
+fn document(uri: &str, mime_type: Option<&str>, body: Body) -> Document {
+    match read_one(uri, mime_type, body, &Limits::default()) {
+        Extraction::Document(document) => document,
+        Extraction::Skipped(reason) => panic!("{uri} {mime_type:?}: {reason}"),
+    }
+}
+
+fn reason(uri: &str, mime_type: Option<&str>, body: Body) -> String {
+    match read_one(uri, mime_type, body, &Limits::default()) {
+        Extraction::Document(document) => panic!("{uri} {mime_type:?}: {document:?}"),
+        Extraction::Skipped(reason) => reason,
+    }
+}
+
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0";
+const HTML: &str = "<!doctype html><title>Title</title><script>mimescript</script><p>mimehtml";
+
+#[test]
+fn the_kind_comes_from_type_suffix_or_look() {
+    use Format::{Code, Lines, Markdown, Plain};
+    let rows: &[(&str, Option<&str>, &str, &str, Format)] = &[
+        ("x://a", Some("text/plain"), "words", "text/plain", Plain),
+        ("x://a", Some("Text/Markdown; charset=UTF-8"), "# mimeword2", "text/markdown", Markdown),
+        ("x://a.md", Some("text/plain"), "words", "text/markdown", Markdown),
+        ("x://a.md", Some("application/octet-stream"), "words", "text/markdown", Markdown),
+        ("x://a.md", None, "words", "text/markdown", Markdown),
+        ("x://a.txt", Some("text/plain"), "# not\n\nmarkdown\n\n# here", "text/plain", Plain),
+        ("x://a", None, "# Title\n\nwords\n\n## More", "text/markdown", Markdown),
+        ("x://a", Some("text/plain"), "# Title\n\nwords\n\n## More", "text/markdown", Markdown),
+        ("x://a.rs", None, "fn main() {}", "text/x-rust", Code),
+        ("x://a", Some("application/json"), "{\"a\": 1}", "application/json", Code),
+        ("x://a", Some("application/vnd.api+json"), "{}", "application/vnd.api+json", Code),
+        ("x://a", None, "{\"a\": 1}", "application/json", Code),
+        ("x://a.jsonl", None, "{\"a\": 1}\n{}", "application/x-ndjson", Lines),
+        ("x://a.csv", None, "a,b\n1,2", "text/csv", Lines),
+        ("x://a", Some("text/csv"), "a,b\n1,2", "text/csv", Lines),
+        ("x://a.log", Some("text/plain"), "one\ntwo", "text/x-log", Lines),
+        ("x://a.yml", None, "a: 1", "application/yaml", Code),
+        ("x://a.toml", Some("text/plain"), "a = 1", "application/toml", Code),
+        ("x://a", Some("text/plain"), HTML, "text/html", Markdown),
+        ("x://a.md", None, HTML, "text/html", Markdown),
+        ("x://a", Some("application/json"), HTML, "text/html", Markdown),
+        ("x://a.php", Some("text/plain"), HTML, "text/x-php", Code),
+        ("x://a", Some("text/html"), "no tags\nat all", "text/plain", Plain),
+        ("x://a", Some("application/xhtml+xml"), "<html><p>x", "application/xhtml+xml", Markdown),
+        ("x://a.svg", None, "<svg><text>x</text></svg>", "image/svg+xml", Plain),
+        (
+            "x://a",
+            Some("application/pdf"),
+            "Text that the server took from it.",
+            "text/plain",
+            Plain,
+        ),
+        ("x://a.png", None, "A picture's description.", "text/plain", Plain),
+        ("x://a.rst", None, "Title\n=====\n", "text/x-rst", Markdown),
+        ("x://a", Some("garbage"), "words", "text/plain", Plain),
+        ("x://a", Some(""), "", "text/plain", Plain),
+    ];
+    for (uri, declared, body, mime_type, format) in rows {
+        let found = document(uri, *declared, text(*body));
+        assert_eq!(found.mime_type, *mime_type, "{uri} {declared:?} {body}");
+        assert_eq!(found.parts[0].format, *format, "{uri} {declared:?} {body}");
+        let as_blob = document(uri, *declared, blob(body));
+        assert_eq!(as_blob.mime_type, *mime_type, "blob: {uri} {declared:?} {body}");
+        assert_eq!(as_blob.parts[0].text, found.parts[0].text);
+    }
+}
+
+#[test]
+fn corrections_are_said() {
+    let rows = [
+        ("x://a", Some("text/plain"), text(HTML), vec!["declared text/plain, is text/html"]),
+        (
+            "x://a",
+            Some("application/octet-stream"),
+            blob("words"),
+            vec!["declared application/octet-stream, is text/plain"],
+        ),
+        (
+            "x://a",
+            Some("text/plain; charset=us-ascii"),
+            blob("退款政策"),
+            vec!["declared charset us-ascii, is UTF-8"],
+        ),
+        ("x://a", Some("text/plain"), blob(b"\xff\xfea\0b\0"), vec!["decoded from UTF-16LE"]),
+        ("x://a", Some("text/markdown"), text("# Fine"), vec![]),
+        ("x://a.md", None, text("# Fine"), vec![]),
+        (
+            "x://a.xml",
+            None,
+            text("<a>kept</a><b <<<"),
+            vec!["the XML is broken at byte 11; what stands before it was read"],
+        ),
+    ];
+    for (uri, declared, body, notes) in rows {
+        assert_eq!(document(uri, declared, body).notes, notes, "{uri} {declared:?}");
+    }
+}
+
+#[test]
+fn what_has_no_text_says_why() {
+    let zip = b"PK\x03\x04\x14\0\0\0\x08\0\xff\xfe\xfd\xfc\x80\x81".to_vec();
+    let docx = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
+    let random: Vec<u8> =
+        (0..999_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 23) as u8).collect();
+    let rows: Vec<(Option<&str>, Body, &str)> = vec![
+        (Some("image/png"), blob(PNG), "image/png has no text"),
+        (None, blob(PNG), "image/png has no text"),
+        (Some("text/plain"), blob(PNG), "declared text/plain, but image/png has no text"),
+        (Some("application/octet-stream"), blob(PNG), "image/png has no text"),
+        (Some("image/jpeg"), text(STANDARD.encode([7; 600])), "image/jpeg has no text"),
+        (Some("image/png"), text("data:image/png;base64,AAAA"), "image/png has no text"),
+        (
+            Some("application/pdf"),
+            blob(b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj"),
+            "PDF is not read yet",
+        ),
+        (None, text("%PDF-1.7\n%���� 1 0 obj"), "PDF is not read yet"),
+        (Some(docx), blob(&zip), "Word documents are not read yet"),
+        (Some("application/zip"), blob(&zip), "archives are not opened (application/zip)"),
+        (None, blob(&random), "binary data has no text"),
+        (
+            Some("text/markdown"),
+            blob(&random),
+            "declared text/markdown, but it is binary data without text",
+        ),
+        (
+            Some("text/html;profile=mcp-app"),
+            text(HTML),
+            "an MCP app's user interface is no text to search",
+        ),
+        (
+            Some("text/plain"),
+            Body::Blob("This, surely, isn't base64.".into()),
+            "the blob of x://a isn't base64: it has spaces inside a line",
+        ),
+        (
+            Some("text/plain"),
+            Body::Blob("退款".into()),
+            "the blob of x://a isn't base64: it has '退' at position 0",
+        ),
+    ];
+    for (declared, body, expected) in rows {
+        assert_eq!(reason("x://a", declared, body), expected);
+    }
+    assert_eq!(
+        extract(&resource("x://a", None), &Snapshot::new(vec![]), &Limits::default()),
+        Extraction::Skipped("the server returned no contents".into())
+    );
+}
+
+/// "BM" begins a bitmap, "MZ" a program, and both begin words.
+#[test]
+fn short_marks_of_binaries_dont_hide_text() {
+    for words in
+        ["BM25 ranks documents.", "MZ is a code.", "GIF", "ID3 tags", "II*", "%! nothing", "#!AMR"]
+    {
+        let found = document("x://a", None, blob(words));
+        assert_eq!(found.parts[0].text, words);
+    }
+}
+
+#[test]
+fn blobs_in_other_alphabets_and_charsets_are_text() {
+    let words = "退款申请须在购买后三十天内提交，商品应保持完好，运费由买家承担。>>>???";
+    let (gbk, ..) = encoding_rs::GBK.encode(words);
+    for (declared, base64) in [
+        ("text/plain", URL_SAFE_NO_PAD.encode(words)),
+        ("text/plain; charset=GB2312", STANDARD.encode(&gbk)),
+        ("text/plain", STANDARD.encode(&gbk)),
+    ] {
+        assert_eq!(document("x://a", Some(declared), Body::Blob(base64)).parts[0].text, words);
+    }
+    let html = "<html><head><meta charset=\"windows-1251\"><p>Возврат возможен";
+    let (bytes, ..) = encoding_rs::WINDOWS_1251.encode(html);
+    assert_eq!(
+        document("x://a", Some("text/html"), blob(bytes)).parts[0].text,
+        "Возврат возможен\n"
+    );
+}
+
+#[test]
+fn contents_of_one_read_are_parts() {
+    let content = |uri: &str, mime_type: Option<&str>, body| Content {
+        uri: uri.into(),
+        mime_type: mime_type.map(Into::into),
+        body,
+    };
+    let snapshot = Snapshot::new(vec![
+        content("dir://x/a.png", Some("image/png"), blob(PNG)),
+        content("dir://x/b.md", None, text("# Second\n")),
+        content("dir://x/c.csv", None, text("a,b\n")),
+        content("dir://x/d.png", Some("image/png"), blob(PNG)),
+    ]);
+    let directory = resource("dir://x", Some("inode/directory"));
+    let Extraction::Document(found) = extract(&directory, &snapshot, &Limits::default()) else {
+        panic!("it has text");
+    };
+    assert_eq!(found.title.as_deref(), Some("Second"));
+    assert_eq!(found.mime_type, "text/markdown");
+    let parts: Vec<_> = found.parts.iter().map(|part| (part.index, part.format)).collect();
+    assert_eq!(parts, [(1, Format::Markdown), (2, Format::Lines)]);
+    assert_eq!(found.notes, ["image/png has no text"]);
+
+    let limits = Limits { max_parts: 2, ..Limits::default() };
+    let Extraction::Document(found) = extract(&directory, &snapshot, &limits) else {
+        panic!("it has text");
+    };
+    assert_eq!(found.parts.len(), 1);
+    assert!(found.truncated);
+    assert!(found.notes[1].contains("2 contents are left out"), "{:?}", found.notes);
+}
+
+#[test]
+fn the_resources_type_counts_where_the_content_has_none() {
+    let content = Content { uri: "x://a".into(), mime_type: None, body: text("a: 1") };
+    let snapshot = Snapshot::new(vec![content]);
+    let Extraction::Document(found) =
+        extract(&resource("x://a", Some("application/yaml")), &snapshot, &Limits::default())
+    else {
+        panic!("it has text");
+    };
+    assert_eq!(found.mime_type, "application/yaml");
+}
+
+#[test]
+fn limits_cut_and_say_so() {
+    let limits = Limits { max_text_bytes: 20, max_blob_bytes: 64, ..Limits::default() };
+    let Extraction::Document(found) =
+        read_one("x://a", None, text("first line\nsecond line\nthird line\n"), &limits)
+    else {
+        panic!("it has text");
+    };
+    assert_eq!(found.parts[0].text, "first line\n");
+    assert!(found.truncated);
+    assert_eq!(
+        found.notes,
+        ["only the first 11 of 34 bytes of text are indexed (limits.max_text_bytes)"]
+    );
+    for len in [65, 10_000] {
+        let Extraction::Skipped(reason) = read_one("x://a", None, blob(vec![b'a'; len]), &limits)
+        else {
+            panic!("it is over the limit");
+        };
+        assert!(reason.contains("over the limit of 64 (limits.max_blob_bytes)"), "{reason}");
+    }
+    let Extraction::Document(_) = read_one("x://a", None, blob([b'a'; 64]), &limits) else {
+        panic!("it is within the limit");
+    };
+}
+
+#[test]
+fn lines_stay_those_of_the_text() {
+    let rows = [
+        (
+            "x://a.json",
+            "{\n  \"title\": \"\\u9000\\u6b3e\\n\"\n}\n",
+            "{\n  \"title\": \"退款 \"\n}\n",
+        ),
+        ("x://a.yaml", "a: 1\r\n\r\nb: 2\r\n", "a: 1\r\n\r\nb: 2\r\n"),
+        ("x://a.txt", "\u{feff}one\0nulword\ntwo\u{c}\n", "one nulword\ntwo \n"),
+        ("x://a.log", "\x1b[31mERROR\x1b[0m x\n", "ERROR x\n"),
+    ];
+    for (uri, body, expected) in rows {
+        let found = document(uri, None, text(body));
+        assert_eq!(found.parts[0].text, expected, "{uri}");
+        assert_eq!(found.parts[0].text.lines().count(), body.lines().count());
+    }
+}
+
+#[test]
+fn titles_come_from_the_document() {
+    let rows = [
+        ("x://a.md", "# 退款政策\n", Some("退款政策")),
+        ("x://a.md", "Setext\n======\n", Some("Setext")),
+        ("x://a.md", "---\ntitle: นโยบาย\n---\n# Other\n", Some("นโยบาย")),
+        ("x://a.html", HTML, Some("Title")),
+        ("x://a.html", "<h2>No</h2><h1>환불</h1>", Some("환불")),
+        ("x://a.json", "{\"title\": \"no\"}", None),
+        ("x://a.txt", "words", None),
+        ("x://a.py", "# comment", None),
+        ("x://a.org", "#+TITLE: Notes\n", Some("Notes")),
+        ("x://a.rss", "<rss><channel><title>News</title></channel></rss>", Some("News")),
+    ];
+    for (uri, body, title) in rows {
+        assert_eq!(document(uri, None, text(body)).title.as_deref(), title, "{uri}");
+    }
+}
+
+proptest::proptest! {
+    /// Whatever a server sends is text, or has a reason.
+    #[test]
+    fn any_bytes_are_text_or_refused(
+        bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..200),
+        declared in proptest::sample::select(vec![
+            None, Some("text/plain"), Some("text/html"), Some("application/json"), Some("image/png"),
+            Some("text/plain; charset=shift_jis"), Some("text/csv; charset=utf-16"),
+        ]),
+    ) {
+        match read_one("x://a", declared, blob(&bytes), &Limits::default()) {
+            Extraction::Document(found) => proptest::prop_assert!(
+                found.parts[0].text.chars().all(|c| !c.is_control() || "\t\r\n".contains(c))
+            ),
+            Extraction::Skipped(reason) => proptest::prop_assert!(!reason.is_empty()),
+        }
+    }
+
+    #[test]
+    fn any_string_is_read(body in ".{0,200}", base64 in "[A-Za-z0-9+/=_\n -]{0,60}") {
+        for body in [text(body), Body::Blob(base64)] {
+            read_one("x://a", None, body, &Limits::default());
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! A running daemon, asked through the command line as a user would.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Generous: the machine may be busy. Nothing waits this long unless it is broken.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// `resdex serve` with a folder of its own for config, state, socket and log.
+pub struct Daemon {
+    folder: TempDir,
+    child: Child,
+}
+
+impl Daemon {
+    /// Starts one with this configuration and waits until it answers.
+    pub fn start(config: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("resdex.toml"), config).unwrap();
+        let child = spawn(folder.path());
+        Self { folder, child }.answering()
+    }
+
+    /// Kills it as `kill -9` does; what it had on disk stays.
+    pub fn kill(mut self) -> Stopped {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        let folder = std::mem::replace(&mut self.folder, tempfile::tempdir().unwrap());
+        Stopped { folder }
+    }
+
+    fn answering(self) -> Self {
+        self.wait_until("the daemon answers", |daemon| daemon.ask(&["status"]));
+        self
+    }
+
+    /// The hits for a query, best first.
+    pub fn search(&self, query: &str) -> Vec<Hit> {
+        let answer = self.ask(&["search", "-n", "20", "--", query]).expect("search answers");
+        let hits = answer["hits"].as_array().expect("an answer has hits");
+        hits.iter().map(Hit::new).collect()
+    }
+
+    /// One server of `status`.
+    pub fn server(&self, name: &str) -> Value {
+        let status = self.ask(&["status"]).expect("status answers");
+        let servers = status["servers"].as_array().expect("status has servers");
+        servers.iter().find(|server| server["name"] == name).expect("the server is known").clone()
+    }
+
+    /// Waits until a server is `live`; answers its status.
+    pub fn live(&self, name: &str) -> Value {
+        self.wait_until(&format!("{name} is live"), |daemon| {
+            Some(daemon.server(name)).filter(|server| server["state"] == "live")
+        })
+    }
+
+    /// Waits until the best hit for a query is this URI; answers the hit.
+    pub fn found(&self, query: &str, uri: &str) -> Hit {
+        self.wait_until(&format!("{query:?} finds {uri}"), |daemon| {
+            daemon.search(query).into_iter().next().filter(|hit| hit.uri == uri)
+        })
+    }
+
+    /// Runs a command with `--json`; nothing when it doesn't exit with 0.
+    pub fn ask(&self, arguments: &[&str]) -> Option<Value> {
+        let (command, rest) = arguments.split_first().expect("a command");
+        let output = resdex(self.folder.path())
+            .args([command, "--json", "--socket"])
+            .arg(self.folder.path().join("sock"))
+            .args(rest)
+            .output()
+            .expect("resdex runs");
+        if !output.status.success() {
+            return None;
+        }
+        let text = String::from_utf8(output.stdout).expect("output is UTF-8");
+        Some(serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error} in {text:?}")))
+    }
+
+    /// Looks again and again until there is something; says what was missed, and the state of
+    /// things, when there never is.
+    pub fn wait_until<T>(&self, what: &str, mut look: impl FnMut(&Self) -> Option<T>) -> T {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(seen) = look(self) {
+                return seen;
+            }
+            assert!(
+                Instant::now() < deadline,
+                "not within {PATIENCE:?}: {what}\n{}",
+                self.report()
+            );
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn report(&self) -> String {
+        let status = self.ask(&["status"]);
+        let status = status.map_or("no status".into(), |status| format!("{status:#}"));
+        let log = fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
+        let lines: Vec<_> = log.lines().collect();
+        format!("{status}\n{}", lines[lines.len().saturating_sub(40)..].join("\n"))
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        if !matches!(self.child.try_wait(), Ok(None)) {
+            return;
+        }
+        // Politely, so that it ends its children too.
+        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+        let deadline = Instant::now() + Duration::from_secs(15);
+        while Instant::now() < deadline {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A daemon that is gone, and what it left on disk.
+pub struct Stopped {
+    folder: TempDir,
+}
+
+impl Stopped {
+    pub fn start(self) -> Daemon {
+        let child = spawn(self.folder.path());
+        Daemon { folder: self.folder, child }.answering()
+    }
+}
+
+/// A hit, with what the tests look at.
+#[derive(Debug)]
+pub struct Hit {
+    pub server: String,
+    pub uri: String,
+    pub snippet: String,
+    pub mime_type: String,
+}
+
+impl Hit {
+    fn new(hit: &Value) -> Self {
+        let text = |field: &str| hit[field].as_str().unwrap_or_default().to_owned();
+        Self {
+            server: text("server"),
+            uri: text("uri"),
+            snippet: text("snippet"),
+            mime_type: text("mime_type"),
+        }
+    }
+}
+
+fn spawn(folder: &Path) -> Child {
+    let log = File::options().create(true).append(true).open(folder.join("log")).unwrap();
+    resdex(folder)
+        .args(["serve", "--config"])
+        .arg(folder.join("resdex.toml"))
+        .arg("--state")
+        .arg(folder.join("state"))
+        .arg("--socket")
+        .arg(folder.join("sock"))
+        .stdin(Stdio::null())
+        .stdout(log.try_clone().unwrap())
+        .stderr(log)
+        .spawn()
+        .expect("resdex starts")
+}
+
+/// The binary, out of reach of the user's own configuration.
+fn resdex(folder: &Path) -> Command {
+    let mut command = Command::new(PathBuf::from(env!("CARGO_BIN_EXE_resdex")));
+    command.current_dir(folder);
+    for name in ["RESDEX_CONFIG", "RESDEX_STATE", "RESDEX_SOCKET", "RUST_LOG"] {
+        command.env_remove(name);
+    }
+    command
+}
