@@ -11,6 +11,7 @@ mod body;
 mod class;
 mod emit;
 mod fold;
+mod parts;
 mod query;
 mod simplify;
 mod stem;
@@ -24,9 +25,10 @@ use icu_segmenter::{WordSegmenter, WordSegmenterBorrowed};
 
 pub use query::{PhraseTerm, QueryTerm};
 
-use body::{Body, Part};
+use body::Body;
 use emit::{Emit, Kind};
 use fold::Folded;
+use parts::Part;
 use stem::Stems;
 
 /// Changes whenever the same text gives other terms; part of the index's fingerprint.

@@ -46,7 +46,8 @@ pub struct PhraseTerm {
     pub term: String,
     /// From 0; a phrase matches where all terms keep their distances.
     pub position: usize,
-    /// As [`QueryTerm::prefix`]; only a phrase of one term has it.
+    /// As [`QueryTerm::prefix`]; only a phrase's last term has it, since only there the text may
+    /// go on with the same script.
     pub prefix: bool,
 }
 
@@ -95,10 +96,10 @@ impl Analyzer {
             terms.extend(whole);
         }
         let first = terms.first().map_or(0, |term| term.position);
-        let is_alone = terms.len() == 1;
-        for term in &mut terms {
+        let last = terms.len().saturating_sub(1);
+        for (index, term) in terms.iter_mut().enumerate() {
             term.position -= first;
-            term.prefix &= is_alone;
+            term.prefix &= index == last;
         }
         terms
     }

@@ -283,6 +283,12 @@ fn phrases_keep_their_distances() {
     assert_eq!(phrase("部署 API"), expect(&[("部署", 0), ("api", 2)]));
     assert_eq!(phrase("a3f5c9e2b1d4f6a8"), expect(&[("a3f5c9e2b1d4f6a8", 0)]));
     assert_eq!(phrase("…"), expect(&[]));
+    let prefixes = |text: &str| -> Vec<bool> {
+        Analyzer::new().phrase(text).iter().map(|term| term.prefix).collect()
+    };
+    assert_eq!(prefixes("猫"), [true]);
+    assert_eq!(prefixes("到 API 到"), [false, false, true]);
+    assert_eq!(prefixes("部署"), [false]);
 }
 
 #[test]

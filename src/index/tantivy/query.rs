@@ -6,7 +6,8 @@
 use std::collections::HashMap;
 
 use ::tantivy::query::{
-    AllQuery, BooleanQuery, BoostQuery, FuzzyTermQuery, Occur, PhraseQuery, Query, TermQuery,
+    AllQuery, BooleanQuery, BoostQuery, FuzzyTermQuery, Occur, PhrasePrefixQuery, PhraseQuery,
+    Query, TermQuery,
 };
 use ::tantivy::schema::{Field, IndexRecordOption, Term};
 
@@ -23,6 +24,8 @@ use crate::search::query::Query as UserQuery;
 const MAX_TERMS: usize = 384;
 /// Words that a misspelling may stand for.
 const MAX_EXPANSIONS: usize = 8;
+/// Ways in which a phrase may go on within its last character's script.
+const MAX_PHRASE_ENDS: u32 = 1_000;
 /// What a word found by a near spelling counts, beside one found as it was typed.
 const FUZZY_BOOST: f32 = 0.6;
 /// What a whole word counts, beside its stem.
@@ -193,13 +196,19 @@ impl Compiler<'_> {
                 let fields = boosts(self.fields);
                 in_fields(&alone.term, &fields, 1.0).map(|(_, query)| query).collect()
             }
-            _ => {
-                let in_field = |(field, boost)| -> Box<dyn Query> {
+            [.., last] => {
+                let in_field = |(field, boost)| {
                     let terms = terms
                         .iter()
                         .map(|term| (term.position, Term::from_field_text(field, &term.term)));
-                    let phrase = PhraseQuery::new_with_offset(terms.collect());
-                    Box::new(BoostQuery::new(Box::new(phrase), boost))
+                    let phrase: Box<dyn Query> = if last.prefix {
+                        let mut phrase = PhrasePrefixQuery::new_with_offset(terms.collect());
+                        phrase.set_max_expansions(MAX_PHRASE_ENDS);
+                        Box::new(phrase)
+                    } else {
+                        Box::new(PhraseQuery::new_with_offset(terms.collect()))
+                    };
+                    Box::new(BoostQuery::new(phrase, boost)) as Box<dyn Query>
                 };
                 boosts(self.fields).into_iter().map(in_field).collect()
             }

@@ -83,6 +83,7 @@ fn phrases_exclusions_and_near_spellings() {
         entry("d", "en2", &["A deadline for every refund request."]),
         entry("d", "zh", &["退款期限为三十天。"]),
         entry("d", "zh2", &["期限内可以退款。"]),
+        entry("d", "zh3", &["请升级到 v2 版本。"]),
         entry("d", "ru", &["Срок возврата тридцать дней."]),
         entry("d", "vi", &["Thời hạn hoàn tiền là ba mươi ngày."]),
     ]);
@@ -97,7 +98,9 @@ fn phrases_exclusions_and_near_spellings() {
         ("\"refund deadline\" request", "d en"),
         ("refund -shipping", "d en2"),
         ("refund -\"refund deadline\"", "d en2"),
-        ("-refund -возврата -hoàn", "d zh d zh2"),
+        ("-refund -возврата -hoàn", "d zh d zh2 d zh3"),
+        ("\"v2 版\"", "d zh3"),
+        ("版", "d zh3"),
         ("возврата", "d ru"),
         ("hoàn tiền", "d vi"),
         ("refnud", "d en d en2"),
