@@ -11,9 +11,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::backoff;
-use super::catalog::{Catalog, Known, Reading, description_hash};
+use super::catalog::{Catalog, Known, Reading};
 use super::dirty::{Dirty, Line};
 use super::plan::{self, Depth, Terms};
+use crate::index::description_hash;
 use crate::model::{ContentHash, Resource, ServerState, SyncCause, SyncCounts, Uri};
 use crate::source::SourceError;
 use crate::source::mcp::Listed;
