@@ -8,7 +8,7 @@ use tracing_subscriber::fmt::MakeWriter;
 use super::{progress, text};
 
 /// What is logged unless RESDEX_LOG says otherwise.
-const DEFAULT: &str = "info,rmcp=warn";
+const DEFAULT: &str = "info,rmcp=warn,tokio_cron_scheduler=warn";
 
 /// Sets up the log for this process; a second call changes nothing.
 ///
