@@ -16,7 +16,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::cli::{CliError, logs, progress};
+use crate::cli::{CliError, progress};
 use crate::config::{Config, ConfigWatch};
 use crate::index::tantivy::{TantivyStore, fingerprint};
 use crate::index::writer::{Writer, WriterHandle};
@@ -48,7 +48,6 @@ const ENDING: Duration = Duration::from_secs(10);
 /// # Errors
 /// With the exit code: 2 a config that can't be used, 75 another daemon holds the state folder.
 pub fn serve(options: ServeOptions) -> Result<(), CliError> {
-    logs::start().map_err(CliError::usage)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(run(options));
     // What blocks by now (a read of a file that hangs) is not waited for.
