@@ -20,7 +20,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::backoff;
+use super::backoff::{self, Backoff};
 use super::catalog::Catalog;
 use super::control::{self, Control, Shared, SyncRequest, TemplateRow};
 use super::eras::Eras;
@@ -250,6 +250,7 @@ impl Task {
             relist_interval: limits.relist_interval,
             reread_interval: limits.reread_interval,
             removal_confirmation: limits.removal_confirmation,
+            backoff: Backoff { first: limits.retry_delay, longest: limits.max_retry_delay },
             max_subscriptions: follow.max_subscriptions,
             random: backoff::random_unit,
             wanted: url_filter(&follow.include, &follow.exclude),
