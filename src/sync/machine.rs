@@ -544,7 +544,11 @@ impl Machine {
                     return;
                 }
                 self.list_failures += 1;
-                self.want(want.cause, want.depth, now + self.options.backoff.delay(self.list_failures));
+                self.want(
+                    want.cause,
+                    want.depth,
+                    now + self.options.backoff.delay(self.list_failures),
+                );
                 return self.failed(error);
             }
         };
@@ -558,7 +562,11 @@ impl Machine {
             true => self.list_failures = 0,
             false => {
                 self.list_failures += 1;
-                self.want(want.cause, Depth::New, now + self.options.backoff.delay(self.list_failures + 4));
+                self.want(
+                    want.cause,
+                    Depth::New,
+                    now + self.options.backoff.delay(self.list_failures + 4),
+                );
                 let reason =
                     self.problems.first().cloned().unwrap_or_else(|| "no reason is known".into());
                 self.last_error = Some(SourceError::BadAnswer {
@@ -802,7 +810,12 @@ impl Machine {
             self.want_relisting(now);
         }
         // Not once more a second for ever: ten seconds, twenty, … up to five minutes.
-        let wait = self.options.backoff.delay(u32::from(failures)).saturating_mul(10).min(self.options.backoff.longest);
+        let wait = self
+            .options
+            .backoff
+            .delay(u32::from(failures))
+            .saturating_mul(10)
+            .min(self.options.backoff.longest);
         self.dirty.mark_at(uri.clone(), now + wait);
         self.enter_by_name(uri, &error);
         self.last_error = Some(error);
