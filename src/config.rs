@@ -280,6 +280,8 @@ pub struct Limits {
     pub relist_interval: Duration,
     /// Least time between two reads of one URI that notifications ask for, after the first.
     pub reread_interval: Duration,
+    /// Least time between two looks at everything after hints were lost.
+    pub recheck_interval: Duration,
     /// How long a mass removal waits for its second listing.
     pub removal_confirmation: Duration,
     /// Wait after a first failure (of a connection, a listing); doubled with each further one.
@@ -317,6 +319,7 @@ impl Default for Limits {
             reads_in_flight_total: 64,
             relist_interval: Duration::from_secs(10),
             reread_interval: Duration::from_secs(1),
+            recheck_interval: Duration::from_secs(60),
             removal_confirmation: Duration::from_secs(60),
             retry_delay: Duration::from_secs(1),
             max_retry_delay: Duration::from_secs(300),

@@ -3,6 +3,7 @@
 //! In order: the config, the state folder's lock, the index (searches are answered from here on), the
 //! socket, the servers. At the end the other way around, each step within a deadline.
 
+mod disk;
 mod lock;
 mod reload;
 
@@ -19,8 +20,8 @@ use tokio_util::task::TaskTracker;
 use crate::cli::{CliError, progress};
 use crate::config::{Config, ConfigWatch};
 use crate::index::tantivy::{TantivyStore, fingerprint};
-use crate::index::writer::{Writer, WriterHandle};
-use crate::index::{Change, IndexError, IndexStore};
+use crate::index::writer::{Guard, Writer};
+use crate::index::{IndexError, IndexStore};
 use crate::serve::socket::Socket;
 use crate::serve::{App, http};
 use crate::sync::control::Control;
@@ -63,9 +64,9 @@ async fn run(options: ServeOptions) -> Result<(), CliError> {
     watch.follow(config.watched.clone());
     let _lock = StateLock::take(&options.state)?;
     let store: Arc<dyn IndexStore> = Arc::new(open_index(&options.state, &config)?);
-    let (writer, writer_thread) = Writer::start(store.clone())?;
     let control = Arc::new(Control::default());
     let app = Arc::new(App::new(store.clone(), control.clone(), Arc::new(config.clone())));
+    let (writer, writer_thread) = Writer::guarded(store.clone(), guard(&app, &options.state))?;
     let stop = CancellationToken::new();
 
     let socket = Socket::bind(&options.socket, &config.socket);
@@ -74,7 +75,8 @@ async fn run(options: ServeOptions) -> Result<(), CliError> {
     let router = http::router(app.clone(), stop.clone());
     let serving = tokio::spawn(socket.serve(router, config.limits.max_connections, stop.clone()));
 
-    forget_unconfigured(&store, &writer, &config).await?;
+    let gone = store.servers()?.into_iter().filter(|name| !config.servers.contains_key(name));
+    reload::forget(gone.collect(), &writer, &control).await;
     let context = Arc::new(Context {
         store,
         control: control.clone(),
@@ -176,18 +178,15 @@ fn open_index(state: &Path, config: &Config) -> Result<TantivyStore, CliError> {
     Ok(TantivyStore::open(&folder, &config.index)?)
 }
 
-/// Removes what the index holds of servers that the config doesn't have any more.
-async fn forget_unconfigured(
-    store: &Arc<dyn IndexStore>,
-    writer: &WriterHandle,
-    config: &Config,
-) -> Result<(), CliError> {
-    let gone = store.servers()?.into_iter().filter(|name| !config.servers.contains_key(name));
-    let changes: Vec<Change> = gone.map(Change::RemoveServer).collect();
-    if !changes.is_empty() {
-        writer.apply(changes).await?;
+/// Pauses the writing of the index by the limits that are in force, and shows it in `status`.
+fn guard(app: &Arc<App>, state: &Path) -> Guard {
+    let (asked, told, folder) = (app.clone(), app.clone(), state.to_owned());
+    Guard {
+        room: Box::new(move || disk::room(&folder, &asked.config.load().limits)),
+        tell: Box::new(move |reason| {
+            told.paused.store(reason.map(|reason| Arc::new(reason.into())))
+        }),
     }
-    Ok(())
 }
 
 impl From<IndexError> for CliError {

@@ -33,3 +33,5 @@ pub mod client;
 pub mod cli;
 
 pub mod daemon;
+
+mod fault;

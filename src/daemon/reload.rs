@@ -8,11 +8,12 @@ use futures::future::join_all;
 use tokio_util::task::TaskTracker;
 
 use crate::config::{Config, diff};
-use crate::index::Change;
+use crate::fault;
 use crate::index::writer::WriterHandle;
+use crate::index::{Change, IndexError};
 use crate::model::{ServerName, SyncCause};
 use crate::source::mcp::{ConnectOptions, Grace};
-use crate::sync::control::Event;
+use crate::sync::control::{Control, Event};
 use crate::sync::{self, Context, Running};
 
 /// Sections of the config that the servers' tasks hold a copy of.
@@ -20,6 +21,33 @@ const OF_TASKS: &[&str] = &["sync", "limits"];
 
 /// Sections that are read at the start only.
 const AT_START: &[&str] = &["index", "http", "socket"];
+
+/// How long a failed removal is left alone.
+const FORGET_WAIT: Duration = Duration::from_secs(5);
+
+/// Removes what the index holds of servers that the config doesn't have any more. Waits for its turn
+/// only: the index may be unable to write for long, and is asked again until it has.
+pub async fn forget(gone: Vec<ServerName>, writer: &WriterHandle, control: &Arc<Control>) {
+    if gone.is_empty() {
+        return;
+    }
+    let changes = |gone: &[ServerName]| gone.iter().cloned().map(Change::RemoveServer).collect();
+    // Its own account of what was lost.
+    let (writer, control) = (writer.clone(), control.clone());
+    let _ = writer.submit(changes(&gone)).await;
+    tokio::spawn(async move {
+        while let Err(error) = writer.flush().await {
+            if error == IndexError::Stopped {
+                return;
+            }
+            tokio::time::sleep(FORGET_WAIT).await;
+            // One that has come back meanwhile looks after itself.
+            let still: Vec<ServerName> =
+                gone.iter().filter(|name| !control.contains(name.as_str())).cloned().collect();
+            let _ = writer.submit(changes(&still)).await;
+        }
+    });
+}
 
 /// The running tasks.
 pub struct Servers {
@@ -75,14 +103,12 @@ impl Servers {
             false => diff.changed.clone(),
         };
         self.end(diff.removed.iter().chain(&changed)).await;
-        let gone = diff.removed.iter().cloned().map(Change::RemoveServer).collect();
+        fault::point("reload.ended");
         for name in &diff.removed {
             self.context.control.remove(name);
         }
-        if let Err(error) = self.writer.apply(gone).await {
-            // The next start does it again.
-            tracing::error!(%error, "what the index holds of removed servers can't be removed");
-        }
+        forget(diff.removed.clone(), &self.writer, &self.context.control).await;
+        fault::point("reload.forgotten");
         for name in diff.added.iter().chain(&changed) {
             self.start(name, new, SyncCause::Reload);
         }

@@ -5,14 +5,14 @@
 //! * `query`: what was asked → tantivy's query; `words`: what its words mean for relevance and
 //!   highlights; `collect`: the best resources of a query; `search`: all of it together.
 //! * `analyzer`: our analyzers as tantivy's tokenizers; `queue`: what waits for its threads.
+//! * `directory`: the folder, with commits that survive a power cut.
 //!
-//! **Durability.** Tantivy syncs the folder before it renames `meta.json`, not after, so a commit
-//! syncs the folder once more before it is acknowledged. What a killed process leaves behind (lock
-//! files, half-written segments) is harmless: locks are the kernel's, and files that no commit names
-//! are collected at the next one.
+//! What a killed process leaves behind (lock files, half-written segments) is harmless: locks are the
+//! kernel's, and files that no commit names are collected at the next one.
 
 mod analyzer;
 mod collect;
+mod directory;
 mod manifest;
 mod query;
 mod queue;
@@ -35,6 +35,7 @@ use arc_swap::ArcSwap;
 use chrono::{DateTime, Utc};
 
 use self::analyzer::{Pool, PooledTokenizer};
+use self::directory::Synced;
 use self::queue::{Queue, Queued};
 use self::schema::Fields;
 use self::view::View;
@@ -44,7 +45,7 @@ use super::{
 };
 use crate::config::IndexConfig;
 use crate::model::{Fingerprint, Manifest, ResourceKey, ServerName};
-use crate::{analyze, chunk, extract};
+use crate::{analyze, chunk, extract, fault};
 
 /// The least memory that tantivy takes for an indexing thread; bytes.
 const MIN_HEAP_PER_THREAD: usize = 15_000_000;
@@ -98,7 +99,7 @@ impl TantivyStore {
             |reason: String| IndexError::Open { folder: folder.display().to_string(), reason };
         std::fs::create_dir_all(folder).map_err(|e| failed(e.to_string()))?;
         let directory = MmapDirectory::open(folder).map_err(|e| failed(e.to_string()))?;
-        Self::with_directory(Box::new(directory), Home::Folder(folder.to_owned()), config)
+        Self::with_directory(Box::new(Synced(directory)), Home::Folder(folder.to_owned()), config)
             .map_err(|e| failed(e.to_string()))
     }
 
@@ -253,11 +254,12 @@ impl IndexStore for TantivyStore {
         let now = Utc::now();
         self.with_writer(|writer| {
             let mut commit = writer.prepare_commit().map_err(write_error)?;
+            fault::point("index.prepared");
             commit.set_payload(&now.to_rfc3339());
             commit.commit().map_err(write_error)?;
-            self.index.directory().sync_directory().map_err(write_error)?;
             Ok(())
         })?;
+        fault::point("index.committed");
         self.publish()?;
         *lock(&self.last_commit) = Some(now);
         Ok(())

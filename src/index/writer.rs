@@ -15,11 +15,14 @@
 //!    (those who don't, at their next `flush`), and the writer goes on. Trying again is the caller's.
 //! 6. It has been idle for two seconds, then four, and so on up to a few minutes after the last commit:
 //!    the store may take up what it did in the background ([`IndexStore::settle`]). Then it sleeps.
-//! 7. [`Writer::stop`], or the last handle is gone: what is queued is applied and committed, and the
+//! 7. There is no room ([`Guard`]), or the store failed: that is told, and told again when it is over. Without
+//!    room it looks again every second, and what arrives meanwhile waits.
+//! 8. [`Writer::stop`], or the last handle is gone: what is queued is applied and committed, and the
 //!    thread ends.
 //!
 //! Changes that wait are held to a budget of bytes; who brings more waits asynchronously.
 
+use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -28,6 +31,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::{Change, Entry, IndexError, IndexStore};
+use crate::fault;
 
 /// Longest time that a change waits for its commit while others keep arriving.
 const MAX_UNCOMMITTED: Duration = Duration::from_secs(1);
@@ -36,6 +40,24 @@ const BUDGET: u32 = 64 << 20;
 /// Idle times after which the store may settle: the first, doubled up to the last.
 const FIRST_SETTLE: Duration = Duration::from_secs(2);
 const LAST_SETTLE: Duration = Duration::from_secs(256);
+
+/// How often a disk without room is looked at again.
+const ROOM_WAIT: Duration = Duration::from_secs(1);
+
+/// What the writer asks and tells while it works.
+pub struct Guard {
+    /// Asked before changes are applied; the error says why nothing may be written now.
+    pub room: Box<dyn FnMut() -> Result<(), String> + Send>,
+    /// Told why writing pauses, and with none that it goes on.
+    pub tell: Box<dyn FnMut(Option<&str>) + Send>,
+}
+
+impl Default for Guard {
+    /// Always room, and nobody to tell.
+    fn default() -> Self {
+        Self { room: Box::new(|| Ok(())), tell: Box::new(|_| ()) }
+    }
+}
 
 /// The thread. Dropped, it goes on until the last handle is gone.
 pub struct Writer {
@@ -72,6 +94,14 @@ enum Message {
     Stop,
 }
 
+/// Why nothing is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Paused {
+    NoRoom,
+    /// Until the next commit that succeeds; trying again is the callers'.
+    Failed,
+}
+
 /// Who is told what became of changes.
 enum Report {
     /// Somebody who waits, for whom the writer hurries.
@@ -86,10 +116,21 @@ impl Writer {
     /// # Errors
     /// [`IndexError::Write`] when the system gives no thread.
     pub fn start(store: Arc<dyn IndexStore>) -> Result<(WriterHandle, Writer), IndexError> {
+        Self::guarded(store, Guard::default())
+    }
+
+    /// Starts the writer of a store, with somebody who watches over it.
+    ///
+    /// # Errors
+    /// [`IndexError::Write`] when the system gives no thread.
+    pub fn guarded(
+        store: Arc<dyn IndexStore>,
+        guard: Guard,
+    ) -> Result<(WriterHandle, Writer), IndexError> {
         let (sender, receiver) = channel();
         let thread = std::thread::Builder::new()
             .name("index-writer".into())
-            .spawn(move || Loop::new(store, receiver).run())
+            .spawn(move || Loop::new(store, receiver, guard).run())
             .map_err(|e| IndexError::Write { reason: e.to_string() })?;
         let handle = WriterHandle {
             sender: sender.clone(),
@@ -172,6 +213,10 @@ fn bytes_of(change: &Change) -> usize {
 struct Loop {
     store: Arc<dyn IndexStore>,
     receiver: Receiver<Message>,
+    guard: Guard,
+    paused: Option<Paused>,
+    /// What arrived while there was no room.
+    backlog: VecDeque<Message>,
     /// When the first change was applied that isn't committed.
     since: Option<Instant>,
     /// Whom the next commit or failure concerns.
@@ -182,8 +227,18 @@ struct Loop {
 }
 
 impl Loop {
-    fn new(store: Arc<dyn IndexStore>, receiver: Receiver<Message>) -> Self {
-        Self { store, receiver, since: None, reports: vec![], settle_after: None, stopping: false }
+    fn new(store: Arc<dyn IndexStore>, receiver: Receiver<Message>, guard: Guard) -> Self {
+        Self {
+            store,
+            receiver,
+            guard,
+            paused: None,
+            backlog: VecDeque::new(),
+            since: None,
+            reports: vec![],
+            settle_after: None,
+            stopping: false,
+        }
     }
 
     fn run(mut self) {
@@ -204,7 +259,7 @@ impl Loop {
 
     /// The next message; commits when there is a reason to and none is waiting.
     fn next(&mut self) -> Option<Message> {
-        if let Ok(message) = self.receiver.try_recv() {
+        if let Some(message) = self.backlog.pop_front().or_else(|| self.receiver.try_recv().ok()) {
             return Some(message);
         }
         if self.stopping {
@@ -231,6 +286,44 @@ impl Loop {
         self.receiver.recv().ok()
     }
 
+    /// Waits until there is room; the reason, when the end comes first. What was applied by then is
+    /// committed: that little always finds room in what is kept free.
+    fn wait_for_room(&mut self) -> Result<(), String> {
+        while let Err(reason) = (self.guard.room)() {
+            if self.stopping {
+                return Err(reason);
+            }
+            if self.paused != Some(Paused::NoRoom) {
+                self.commit();
+                self.pause(&reason, Paused::NoRoom);
+            }
+            match self.receiver.recv_timeout(ROOM_WAIT) {
+                Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => self.stopping = true,
+                Ok(message) => self.backlog.push_back(message),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+        if self.paused == Some(Paused::NoRoom) {
+            self.go_on();
+        }
+        Ok(())
+    }
+
+    fn pause(&mut self, reason: &str, why: Paused) {
+        if self.paused != Some(why) {
+            tracing::warn!(%reason, "nothing is written to the index for now");
+        }
+        self.paused = Some(why);
+        (self.guard.tell)(Some(reason));
+    }
+
+    fn go_on(&mut self) {
+        if self.paused.take().is_some() {
+            tracing::info!("the index is written again");
+            (self.guard.tell)(None);
+        }
+    }
+
     fn settle(&mut self, idle: Duration) {
         self.settle_after = Some(idle * 2).filter(|next| *next <= LAST_SETTLE);
         if let Err(error) = self.store.settle() {
@@ -243,9 +336,14 @@ impl Loop {
     }
 
     fn apply(&mut self, changes: Vec<Change>, report: Report, permit: OwnedSemaphorePermit) {
+        if let Err(reason) = self.wait_for_room() {
+            self.reports.push(report);
+            return self.finish(&Err(IndexError::Write { reason }));
+        }
         self.reports.push(report);
         self.since.get_or_insert_with(Instant::now);
         let applied = self.store.apply(changes);
+        fault::point("writer.applied");
         drop(permit);
         if let Err(error) = applied {
             self.fail(error);
@@ -256,12 +354,16 @@ impl Loop {
         // Nothing applied: whoever waits has nothing to wait for.
         let committed = if self.since.is_some() {
             self.settle_after = Some(FIRST_SETTLE);
-            self.store.commit()
+            let committed = self.store.commit();
+            if committed.is_ok() {
+                self.go_on();
+            }
+            committed
         } else {
             Ok(())
         };
         match committed {
-            Ok(()) => self.finish(Ok(())),
+            Ok(()) => self.finish(&Ok(())),
             Err(error) => self.fail(error),
         }
     }
@@ -271,13 +373,14 @@ impl Loop {
         if let Err(again) = self.store.rollback() {
             tracing::error!(error = %again, "the index can't be rolled back");
         }
-        self.finish(Err(error));
+        self.pause(&error.to_string(), Paused::Failed);
+        self.finish(&Err(error));
     }
 
-    fn finish(&mut self, result: Result<(), IndexError>) {
+    fn finish(&mut self, result: &Result<(), IndexError>) {
         self.since = None;
         for report in self.reports.drain(..) {
-            match (report, &result) {
+            match (report, result) {
                 // Whoever stopped waiting doesn't want to know.
                 (Report::Waiting(done), _) => drop(done.send(result.clone())),
                 (Report::Account(lost), Err(error)) => *lock(&lost) = Some(error.clone()),

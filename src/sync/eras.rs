@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
+use crate::fault;
 use crate::model::{Era, ServerName};
 
 /// The memory of all servers.
@@ -50,6 +51,7 @@ impl Eras {
 fn write(file: &std::path::Path, known: &BTreeMap<ServerName, Era>) -> std::io::Result<()> {
     let new = file.with_extension("new");
     std::fs::write(&new, serde_json::to_vec_pretty(known)?)?;
+    fault::point("eras.written");
     std::fs::rename(new, file)
 }
 

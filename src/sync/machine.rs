@@ -136,6 +136,8 @@ pub struct Options {
     pub reads_in_flight: usize,
     pub relist_interval: Duration,
     pub reread_interval: Duration,
+    /// After hints were lost, everything is read again, but not more often than this.
+    pub recheck_interval: Duration,
     pub removal_confirmation: Duration,
     pub backoff: Backoff,
     pub max_subscriptions: usize,
@@ -146,9 +148,6 @@ pub struct Options {
     /// Whether the config wants a URI subscribed to.
     pub subscribed: Box<dyn Fn(&str) -> bool + Send>,
 }
-
-/// After hints were lost, everything is read again, but not more often than this.
-const RECHECK_INTERVAL: Duration = Duration::from_secs(60);
 
 /// A session that held for so long wipes out the failures before it.
 const HEALTHY: Duration = Duration::from_secs(600);
@@ -898,7 +897,7 @@ impl Machine {
         self.phase = Phase::Idle;
         self.synced_once = true;
         if want.depth == Depth::All {
-            self.recheck_from = now + RECHECK_INTERVAL;
+            self.recheck_from = now + self.options.recheck_interval;
         }
         let failing = self.catalog.counts().stale > 0;
         if self.settled() == ServerState::Live && !failing {

@@ -29,6 +29,7 @@ use super::indexing::Indexing;
 use super::machine::{Command, Event, Machine, Notice, Options, ReadJob, ReadOutcome};
 use super::schedule::{Clock, Schedule};
 use crate::config::{self, Readiness, ServerConfig, mask};
+use crate::fault;
 use crate::index::writer::WriterHandle;
 use crate::index::{Change, IndexStore};
 use crate::model::{
@@ -249,6 +250,7 @@ impl Task {
             reads_in_flight: limits.reads_in_flight,
             relist_interval: limits.relist_interval,
             reread_interval: limits.reread_interval,
+            recheck_interval: limits.recheck_interval,
             removal_confirmation: limits.removal_confirmation,
             backoff: Backoff { first: limits.retry_delay, longest: limits.max_retry_delay },
             max_subscriptions: follow.max_subscriptions,
@@ -280,11 +282,15 @@ impl Task {
                 self.tell_later(control::Event::Indexed { server, uri });
             }
             Event::Flushed(Ok(())) => {
+                fault::point("sync.flushed");
                 for told in self.untold.drain(..) {
                     self.context.control.publish(told);
                 }
             }
-            Event::Listed { result: Ok(listed), .. } => self.show_templates(&listed.listing),
+            Event::Listed { result: Ok(listed), .. } => {
+                fault::point("sync.listed");
+                self.show_templates(&listed.listing);
+            }
             _ => {}
         }
         for command in machine.on(event, Instant::now()) {
@@ -339,6 +345,7 @@ impl Task {
                 self.hand_over(vec![Change::Replace(Box::new(entry))]);
             }
             Command::Remove(uris) => {
+                fault::point("sync.removed");
                 let server = self.server.name.clone();
                 let key = |uri: &Uri| ResourceKey { server: server.clone(), uri: uri.clone() };
                 let changes = uris.iter().map(|uri| Change::Remove(key(uri))).collect();
@@ -413,6 +420,7 @@ impl Task {
                     let permit = permits.acquire_owned().await.ok();
                     let snapshot = session.read(&uri).await;
                     drop(permit);
+                    fault::point("sync.read");
                     match snapshot {
                         Ok(snapshot) => indexing.index(job, snapshot, &writer).await,
                         Err(error) => ReadOutcome::Failed(error),

@@ -58,6 +58,11 @@ impl Daemon {
         }
     }
 
+    /// Whether it has ended by itself.
+    pub fn is_dead(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
     /// Kills it as `kill -9` does; what it had on disk stays.
     pub fn kill(mut self) -> Stopped {
         self.child.kill().unwrap();
@@ -183,6 +188,23 @@ impl Stopped {
     }
 }
 
+impl Stopped {
+    /// A daemon that has never run.
+    pub fn new(config: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("resdex.toml"), config).unwrap();
+        Self { folder }
+    }
+
+    /// Starts it with more in its environment, and doesn't wait for it: it may die soon.
+    pub fn start_with(self, more: &[(&str, &str)]) -> Daemon {
+        let log = log(self.folder.path());
+        let mut command = serve(self.folder.path());
+        command.envs(more.iter().copied()).stdout(log.try_clone().unwrap()).stderr(log);
+        Daemon { child: command.spawn().expect("resdex starts"), folder: self.folder }
+    }
+}
+
 /// A hit, with what the tests look at.
 #[derive(Debug)]
 pub struct Hit {
@@ -205,8 +227,12 @@ impl Hit {
 }
 
 fn spawn(folder: &Path) -> Child {
-    let log = File::options().create(true).append(true).open(folder.join("log")).unwrap();
+    let log = log(folder);
     serve(folder).stdout(log.try_clone().unwrap()).stderr(log).spawn().expect("resdex starts")
+}
+
+fn log(folder: &Path) -> File {
+    File::options().create(true).append(true).open(folder.join("log")).unwrap()
 }
 
 /// `resdex serve` in its folder.

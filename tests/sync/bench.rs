@@ -26,6 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const NEVER: &str = "[sync]\nschedule = \"0 0 0 1 1 *\"\n";
 
 const QUICK: &str = "[limits]\nrelist_interval = \"50ms\"\nreread_interval = \"50ms\"\n\
+    recheck_interval = \"50ms\"\n\
     removal_confirmation = \"100ms\"\nretry_delay = \"20ms\"\nmax_retry_delay = \"2s\"\n";
 
 pub struct Bench {
@@ -47,6 +48,10 @@ impl Bench {
     }
 
     pub async fn with_limits(limits: &str, servers: impl AsRef<str>) -> Self {
+        Self::on(Arc::new(TantivyStore::in_memory().unwrap()), limits, servers).await
+    }
+
+    pub async fn on(store: Arc<dyn IndexStore>, limits: &str, servers: impl AsRef<str>) -> Self {
         let quick: String = QUICK
             .lines()
             // A limit that is said again replaces the quick one.
@@ -57,7 +62,6 @@ impl Bench {
             .map(|line| format!("{line}\n"))
             .collect();
         let text = format!("{NEVER}{quick}{limits}\n{}", servers.as_ref());
-        let store: Arc<dyn IndexStore> = Arc::new(TantivyStore::in_memory().unwrap());
         let config =
             Config::from_texts(&[(PathBuf::from("/tmp/resdex.toml"), text)], &|_| None).unwrap();
         let (writer, thread) = Writer::start(store.clone()).unwrap();

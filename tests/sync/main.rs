@@ -27,6 +27,7 @@
 )]
 
 mod bench;
+mod failing;
 mod listing;
 mod over_http;
 #[path = "../peers/mod.rs"]

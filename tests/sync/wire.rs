@@ -153,6 +153,20 @@ async fn a_child_sees_its_own_environment_and_nobody_elses() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_child_that_dies_of_a_read_takes_nothing_along() {
+    let peer = Peer::of([("a://1", "granite"), ("a://2", "granite"), ("a://3", "granite")]);
+    let deadly = peer.clone();
+    peer.hook(move |request| {
+        let first_two = request.uri == "a://2" && deadly.reads("a://2") <= 2;
+        (request.method == "resources/read" && first_two).then_some(Reply::Close)
+    });
+    let served = stdio::Served::new(peer.clone());
+    let bench = Bench::start(served.config("s", ERAS[0])).await;
+    bench.finds("granite", &["a://1", "a://2", "a://3"]).await;
+    assert_eq!(bench.live("s").await.counts.connects, 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_child_that_dies_is_started_again_and_caught_up_with() {
     for era in ERAS {
         let peer = Peer::of([("a://1", "granite"), ("a://2", "granite")]);

@@ -107,7 +107,7 @@ pub(in crate::config) enum Limit<'a> {
 }
 
 /// Every limit with its key. Taken apart by name, so that a new one can't be forgotten here.
-pub(in crate::config) fn limit_fields(limits: &mut Limits) -> [(&'static str, Limit<'_>); 27] {
+pub(in crate::config) fn limit_fields(limits: &mut Limits) -> [(&'static str, Limit<'_>); 28] {
     let Limits {
         connect_timeout,
         list_timeout,
@@ -127,6 +127,7 @@ pub(in crate::config) fn limit_fields(limits: &mut Limits) -> [(&'static str, Li
         reads_in_flight_total,
         relist_interval,
         reread_interval,
+        recheck_interval,
         removal_confirmation,
         retry_delay,
         max_retry_delay,
@@ -156,6 +157,7 @@ pub(in crate::config) fn limit_fields(limits: &mut Limits) -> [(&'static str, Li
         ("reads_in_flight_total", Limit::Count(reads_in_flight_total)),
         ("relist_interval", Limit::Pause(relist_interval)),
         ("reread_interval", Limit::Pause(reread_interval)),
+        ("recheck_interval", Limit::Pause(recheck_interval)),
         ("removal_confirmation", Limit::Pause(removal_confirmation)),
         ("retry_delay", Limit::Time(retry_delay)),
         ("max_retry_delay", Limit::Time(max_retry_delay)),

@@ -1,5 +1,6 @@
 //! The store's behaviour, mostly in memory; what concerns files, in a folder.
 
+mod disks;
 mod searching;
 
 use std::collections::BTreeMap;

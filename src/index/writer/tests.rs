@@ -203,3 +203,82 @@ async fn more_than_the_budget_waits_for_room() {
     drop(held);
     task.await.unwrap().unwrap();
 }
+
+/// A writer on a disk whose room a test decides on, and what was told of pauses.
+fn start_guarded() -> (Arc<Fake>, WriterHandle, Writer, Arc<AtomicBool>, Receiver<Option<String>>) {
+    let store = Arc::new(Fake::default());
+    let full = Arc::new(AtomicBool::new(false));
+    let (tell, told) = channel();
+    let is_full = full.clone();
+    let guard = Guard {
+        room: Box::new(move || match is_full.load(SeqCst) {
+            true => Err("the disk is full".into()),
+            false => Ok(()),
+        }),
+        tell: Box::new(move |reason| drop(tell.send(reason.map(str::to_owned)))),
+    };
+    let (handle, writer) = Writer::guarded(store.clone(), guard).unwrap();
+    (store, handle, writer, full, told)
+}
+
+#[tokio::test]
+async fn without_room_changes_wait_and_go_on_by_themselves() {
+    let (store, handle, _writer, full, told) = start_guarded();
+    handle.submit(vec![change("before")]).await.unwrap();
+    handle.flush().await.unwrap();
+    full.store(true, SeqCst);
+    let waiting: Vec<_> = ["a", "b", "c"]
+        .into_iter()
+        .map(|uri| {
+            let handle = handle.clone();
+            tokio::spawn(async move { handle.apply(vec![change(uri)]).await })
+        })
+        .collect();
+    let (told, reason) = tokio::task::spawn_blocking(move || {
+        let reason = told.recv();
+        (told, reason)
+    })
+    .await
+    .unwrap();
+    assert_eq!(reason, Ok(Some("the disk is full".to_owned())));
+    assert_eq!(*lock(&store.committed), [change("before")]);
+    full.store(false, SeqCst);
+    for task in waiting {
+        task.await.unwrap().unwrap();
+    }
+    assert_eq!(lock(&store.committed).len(), 4);
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), [None], "told once that it goes on");
+}
+
+#[tokio::test]
+async fn a_stop_does_not_wait_for_room() {
+    let (store, handle, writer, full, told) = start_guarded();
+    full.store(true, SeqCst);
+    let waiting = tokio::spawn({
+        let handle = handle.clone();
+        async move { handle.apply(vec![change("a")]).await }
+    });
+    tokio::task::spawn_blocking(move || {
+        told.recv().unwrap();
+        writer.stop();
+    })
+    .await
+    .unwrap();
+    let said = waiting.await.unwrap();
+    assert_eq!(said, Err(IndexError::Write { reason: "the disk is full".into() }));
+    assert!(lock(&store.committed).is_empty());
+}
+
+#[tokio::test]
+async fn a_failure_is_shown_until_a_commit_succeeds() {
+    let (store, handle, _writer, _, told) = start_guarded();
+    store.fails_to_commit.store(true, SeqCst);
+    handle.apply(vec![change("a")]).await.unwrap_err();
+    assert!(told.try_recv().unwrap().unwrap().contains("disk full"));
+    // A flush of nothing shows nothing.
+    handle.flush().await.unwrap();
+    assert!(told.try_recv().is_err());
+    store.fails_to_commit.store(false, SeqCst);
+    handle.apply(vec![change("a")]).await.unwrap();
+    assert_eq!(told.try_recv(), Ok(None));
+}

@@ -67,6 +67,7 @@ fn options() -> Options {
         reads_in_flight: 3,
         relist_interval: Duration::from_secs(10),
         reread_interval: Duration::from_secs(1),
+        recheck_interval: Duration::from_secs(60),
         removal_confirmation: Duration::from_secs(60),
         backoff: Backoff { first: Duration::from_secs(1), longest: Duration::from_secs(300) },
         max_subscriptions: 100,
