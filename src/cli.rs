@@ -6,7 +6,7 @@ pub mod args;
 mod ask;
 mod config;
 mod local;
-pub mod logs;
+mod logs;
 mod paths;
 pub mod progress;
 mod render;

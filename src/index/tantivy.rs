@@ -4,7 +4,7 @@
 //! * `view`: one commit as readers see it.
 //! * `query`: what was asked → tantivy's query; `words`: what its words mean for relevance and
 //!   highlights; `collect`: the best resources of a query; `search`: all of it together.
-//! * `analyzer`: our analyzers as tantivy's tokenizers.
+//! * `analyzer`: our analyzers as tantivy's tokenizers; `queue`: what waits for its threads.
 //!
 //! **Durability.** Tantivy syncs the folder before it renames `meta.json`, not after, so a commit
 //! syncs the folder once more before it is acknowledged. What a killed process leaves behind (lock
@@ -15,6 +15,7 @@ mod analyzer;
 mod collect;
 mod manifest;
 mod query;
+mod queue;
 mod schema;
 mod search;
 #[cfg(test)]
@@ -26,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ::tantivy::directory::{Directory, MmapDirectory, RamDirectory};
-use ::tantivy::indexer::{LogMergePolicy, UserOperation};
+use ::tantivy::indexer::{IndexWriterOptions, LogMergePolicy, UserOperation};
 use ::tantivy::schema::Term;
 use ::tantivy::tokenizer::{TextAnalyzer, TokenizerManager};
 use ::tantivy::{Index, IndexBuilder, IndexReader, IndexSettings, IndexWriter, ReloadPolicy};
@@ -34,6 +35,7 @@ use arc_swap::ArcSwap;
 use chrono::{DateTime, Utc};
 
 use self::analyzer::{Pool, PooledTokenizer};
+use self::queue::{Queue, Queued};
 use self::schema::Fields;
 use self::view::View;
 use super::{
@@ -81,7 +83,8 @@ pub struct TantivyStore {
     view: ArcSwap<View>,
     last_commit: Mutex<Option<DateTime<Utc>>>,
     /// Made when there is something to write, thrown away when writing failed.
-    writer: Mutex<Option<IndexWriter>>,
+    writer: Mutex<Option<IndexWriter<Queued>>>,
+    queue: Queue,
 }
 
 impl TantivyStore {
@@ -138,7 +141,8 @@ impl TantivyStore {
         let view = View::new(reader.searcher(), fields)?;
         let payload = index.load_metas()?.payload;
         let last_commit = payload.and_then(|payload| payload.parse().ok());
-        let threads = config.threads.clamp(1, 64);
+        // Fewer threads, rather than more memory than was allowed.
+        let threads = config.threads.min(config.heap_bytes / MIN_HEAP_PER_THREAD).clamp(1, 64);
         let heap = (config.heap_bytes / threads).clamp(MIN_HEAP_PER_THREAD, MAX_HEAP_PER_THREAD);
         Ok(Self {
             index,
@@ -151,12 +155,18 @@ impl TantivyStore {
             view: ArcSwap::from_pointee(view),
             last_commit: Mutex::new(last_commit),
             writer: Mutex::new(None),
+            queue: Queue::default(),
         })
     }
 
-    fn new_writer(&self) -> ::tantivy::Result<IndexWriter> {
-        let heap = self.heap_per_thread * self.threads;
-        let writer = self.index.writer_with_num_threads(self.threads, heap)?;
+    fn new_writer(&self) -> ::tantivy::Result<IndexWriter<Queued>> {
+        let options = IndexWriterOptions::builder()
+            .num_worker_threads(self.threads)
+            .memory_budget_per_thread(self.heap_per_thread)
+            // Merging is for later; it shall not outnumber the threads that index.
+            .num_merge_threads(self.threads)
+            .build();
+        let writer = self.index.writer_with_options(options)?;
         let mut policy = LogMergePolicy::default();
         // Updates of one resource make segments of a few documents. They are merged among
         // themselves first, so that an update doesn't rewrite thousands of neighbours.
@@ -170,7 +180,7 @@ impl TantivyStore {
     /// Runs something with the writer, which is made if there is none.
     fn with_writer<T>(
         &self,
-        call: impl FnOnce(&mut IndexWriter) -> Result<T, IndexError>,
+        call: impl FnOnce(&mut IndexWriter<Queued>) -> Result<T, IndexError>,
     ) -> Result<T, IndexError> {
         let mut slot = lock(&self.writer);
         let writer = match slot.as_mut() {
@@ -188,13 +198,28 @@ impl TantivyStore {
         Ok(())
     }
 
-    fn put(&self, writer: &IndexWriter, entry: Entry) -> Result<(), IndexError> {
+    fn put(&self, writer: &IndexWriter<Queued>, entry: Entry) -> Result<(), IndexError> {
+        self.queue.wait();
         let key = self.key_term(&entry.key());
+        if key.serialized_value_bytes().len() > schema::MAX_KEY_BYTES {
+            // An error would take the others of the batch with it, again at every attempt.
+            tracing::warn!(
+                server = %entry.server,
+                bytes = entry.resource.uri.len(),
+                "a resource isn't indexed: its URI is longer than the index takes"
+            );
+            return Ok(());
+        }
+        // Analyzed in two fields and stored: three copies of the text.
+        let sizes: Vec<usize> = entry.chunks.iter().map(|chunk| 3 * chunk.text.len()).collect();
+        let sizes = sizes.into_iter().chain([0]).map(|text| text + 1024);
         let documents = schema::documents(&self.fields, entry)?;
         // One batch goes to one thread and one segment, in order: what `doc - ordinal` rests on.
         let mut operations = Vec::with_capacity(documents.len() + 1);
         operations.push(UserOperation::Delete(key));
-        operations.extend(documents.into_iter().map(UserOperation::Add));
+        let queued = documents.into_iter().zip(sizes);
+        let queued = queued.map(|(document, bytes)| self.queue.add(document, bytes));
+        operations.extend(queued.map(UserOperation::Add));
         writer.run(operations).map_err(write_error)?;
         Ok(())
     }

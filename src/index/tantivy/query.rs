@@ -6,7 +6,8 @@
 use std::collections::HashMap;
 
 use ::tantivy::query::{
-    AllQuery, BooleanQuery, BoostQuery, FuzzyTermQuery, Occur, PhraseQuery, Query, TermQuery,
+    AllQuery, BooleanQuery, BoostQuery, FuzzyTermQuery, Occur, PhrasePrefixQuery, PhraseQuery,
+    Query, TermQuery,
 };
 use ::tantivy::schema::{Field, IndexRecordOption, Term};
 
@@ -23,6 +24,8 @@ use crate::search::query::Query as UserQuery;
 const MAX_TERMS: usize = 384;
 /// Words that a misspelling may stand for.
 const MAX_EXPANSIONS: usize = 8;
+/// Ways in which a phrase may go on within its last character's script.
+const MAX_PHRASE_ENDS: u32 = 1_000;
 /// What a word found by a near spelling counts, beside one found as it was typed.
 const FUZZY_BOOST: f32 = 0.6;
 /// What a whole word counts, beside its stem.
@@ -193,13 +196,19 @@ impl Compiler<'_> {
                 let fields = boosts(self.fields);
                 in_fields(&alone.term, &fields, 1.0).map(|(_, query)| query).collect()
             }
-            _ => {
-                let in_field = |(field, boost)| -> Box<dyn Query> {
+            [.., last] => {
+                let in_field = |(field, boost)| {
                     let terms = terms
                         .iter()
                         .map(|term| (term.position, Term::from_field_text(field, &term.term)));
-                    let phrase = PhraseQuery::new_with_offset(terms.collect());
-                    Box::new(BoostQuery::new(Box::new(phrase), boost))
+                    let phrase: Box<dyn Query> = if last.prefix {
+                        let mut phrase = PhrasePrefixQuery::new_with_offset(terms.collect());
+                        phrase.set_max_expansions(MAX_PHRASE_ENDS);
+                        Box::new(phrase)
+                    } else {
+                        Box::new(PhraseQuery::new_with_offset(terms.collect()))
+                    };
+                    Box::new(BoostQuery::new(phrase, boost)) as Box<dyn Query>
                 };
                 boosts(self.fields).into_iter().map(in_field).collect()
             }
@@ -237,12 +246,13 @@ impl Compiler<'_> {
     /// Terms of body and title that begin within one edit of a word, the likeliest first.
     fn near_terms(&self, word: &str) -> Result<Vec<(String, Occurs)>, IndexError> {
         let mut near: HashMap<String, u64> = HashMap::new();
+        let fuzzy = Term::from_field_text(self.fields.body, word);
+        let fuzzy = FuzzyTermQuery::new_prefix(fuzzy, 1, true);
+        let automaton = fuzzy.automaton().map_err(read_error)?;
         for field in [self.fields.body, self.fields.title] {
-            let fuzzy = FuzzyTermQuery::new_prefix(Term::from_field_text(field, word), 1, true);
             for (_, reader, _) in self.view.segments() {
                 let index = reader.inverted_index(field).map_err(read_error)?;
-                let automaton = fuzzy.automaton().map_err(read_error)?;
-                let terms = index.terms().search(automaton).into_stream();
+                let terms = index.terms().search(&automaton).into_stream();
                 let mut terms = terms.map_err(read_error)?;
                 while let Some((term, info)) = terms.next() {
                     if let Ok(term) = std::str::from_utf8(term) {

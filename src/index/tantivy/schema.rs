@@ -21,8 +21,9 @@ use crate::model::{Chunk, ResourceKey, ServerName};
 /// Changes whenever the same entry is written otherwise; part of the index's fingerprint.
 pub const VERSION: u32 = 1;
 
-/// Longest key that tantivy takes as a term; far above the limit of a URI.
-const MAX_KEY_BYTES: usize = 65_000;
+/// Longest key that tantivy takes as a term; far above the limit of a URI. What has a longer one
+/// couldn't be removed again.
+pub const MAX_KEY_BYTES: usize = 65_000;
 
 /// Names of the two analyzers in tantivy's registry.
 pub const BODY: &str = "resdex_body";
@@ -136,16 +137,9 @@ struct Place(
 /// The documents of an entry: one a chunk, at least one.
 ///
 /// # Errors
-/// [`IndexError::Write`] for a key that is longer than the engine takes.
+/// [`IndexError::Write`] when a part of it can't be written as JSON.
 pub fn documents(fields: &Fields, mut entry: Entry) -> Result<Vec<TantivyDocument>, IndexError> {
     let key = key_bytes(entry.server.as_str(), &entry.resource.uri);
-    if key.len() > MAX_KEY_BYTES {
-        let reason = format!(
-            "a URI of {} bytes is longer than the {MAX_KEY_BYTES} that the index takes",
-            entry.resource.uri.len()
-        );
-        return Err(IndexError::Write { reason });
-    }
     let manifest = manifest::encode(&entry);
     let chunks = std::mem::take(&mut entry.chunks);
     let common = common(fields, &entry, &key);

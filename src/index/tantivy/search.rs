@@ -8,7 +8,7 @@ use super::collect::{self, Found, Visible};
 use super::query::{self, Compiled};
 use super::schema;
 use super::view::{View, read_error};
-use super::words;
+use super::words::InText;
 use crate::index::{Entry, IndexError, Matched, StoreAnswer, StoreHit, StorePassage, StoreRequest};
 use crate::model::Chunk;
 
@@ -67,7 +67,7 @@ fn hit(
         let in_text = compiled.words.find(pool, &text);
         let names = names(&entry, &chunk);
         // Names are many, and only looked at where they are needed.
-        let in_names: Vec<words::Found> = if at == 0 || in_text.matches.is_empty() {
+        let in_names: Vec<InText> = if at == 0 || in_text.matches.is_empty() {
             names.iter().map(|name| compiled.words.find(pool, name)).collect()
         } else {
             vec![]
@@ -133,7 +133,7 @@ fn names(entry: &Entry, chunk: &Chunk) -> Vec<String> {
 }
 
 /// The name that shows the most of the query.
-fn best_name(names: Vec<String>, found: Vec<words::Found>) -> Option<Matched> {
+fn best_name(names: Vec<String>, found: Vec<InText>) -> Option<Matched> {
     let mut best: Option<(f32, Matched)> = None;
     for (text, found) in names.into_iter().zip(found) {
         let weight = found.weight();

@@ -103,8 +103,8 @@ impl Words {
     }
 
     /// What of a text matches.
-    pub fn find(&self, pool: &Pool, text: &str) -> Found {
-        let mut found = Found::default();
+    pub fn find(&self, pool: &Pool, text: &str) -> InText {
+        let mut found = InText::default();
         pool.with(|analyzer| {
             for field in [Field::Body, Field::Word] {
                 analyzer.analyze(field, text, &mut |token| {
@@ -139,7 +139,7 @@ impl Words {
     ///
     /// Unlike a score it doesn't depend on the length of the query or the size of the index, so one
     /// threshold does for all queries. A query of filters only is covered whole.
-    pub fn coverage(&self, texts: &[&Found]) -> f32 {
+    pub fn coverage(&self, texts: &[&InText]) -> f32 {
         let (mut covered, mut total) = (0.0, 0.0);
         for (number, word) in self.words.iter().enumerate() {
             let share = texts.iter().map(|found| found.share(number, word)).fold(0.0, f32::max);
@@ -152,13 +152,13 @@ impl Words {
 
 /// What of a text matched.
 #[derive(Default)]
-pub struct Found {
+pub struct InText {
     /// By where they begin.
     pub matches: Vec<Match>,
     seen: Vec<Meaning>,
 }
 
-impl Found {
+impl InText {
     fn add(&mut self, meaning: &Meaning, bytes: Range<usize>, words: &[Word]) {
         if !self.seen.contains(meaning) {
             self.seen.push(meaning.clone());
