@@ -39,7 +39,7 @@ use crate::source::SourceError;
 use crate::source::mcp::hints::Marks;
 use crate::source::mcp::{ConnectOptions, Connection, Session, connect};
 
-/// Progress is told at most so often.
+/// While reads are under way, the status is shown and progress told this often.
 const PROGRESS: Duration = Duration::from_millis(100);
 
 /// URIs whose events wait for the index; beyond, only the end of the reconciliation is told.
@@ -129,7 +129,7 @@ pub fn start(
         session: None,
         jobs: FuturesUnordered::new(),
         untold: vec![],
-        told_progress: Instant::now(),
+        published: Instant::now(),
         last_sync: None,
         last_error: None,
     };
@@ -184,7 +184,8 @@ struct Task {
     jobs: FuturesUnordered<BoxFuture<'static, Done>>,
     /// What was handed to the index and is told when it is on disk.
     untold: Vec<control::Event>,
-    told_progress: Instant,
+    /// When the status was last shown.
+    published: Instant,
     next_sync: watch::Receiver<Option<DateTime<Utc>>>,
     last_sync: Option<DateTime<Utc>>,
     last_error: Option<(SourceError, DateTime<Utc>)>,
@@ -476,17 +477,25 @@ impl Task {
                 };
             }
         }
-        let (state, server) = (machine.state(), self.server.name.to_string());
-        let now = Instant::now();
+        let (state, now) = (machine.state(), Instant::now());
         let changed = control::read(&self.shared.status).state != state;
-        if changed {
-            tracing::debug!(%server, ?state, "the server's state");
-            self.context.control.publish(control::Event::State { server: server.clone(), state });
+        // While reads come in by the thousand, the counts are shown ten times a second.
+        if !changed && machine.is_reading() && now.duration_since(self.published) < PROGRESS {
+            return;
         }
-        if state == ServerState::Syncing && now.duration_since(self.told_progress) >= PROGRESS {
-            self.told_progress = now;
+        self.published = now;
+        let server = || self.server.name.to_string();
+        if changed {
+            tracing::debug!(server = server(), ?state, "the server's state");
+            self.context.control.publish(control::Event::State { server: server(), state });
+        }
+        if state == ServerState::Syncing {
             let (done, total) = machine.progress();
-            self.context.control.publish(control::Event::Progress { server, done, total });
+            self.context.control.publish(control::Event::Progress {
+                server: server(),
+                done,
+                total,
+            });
         }
         self.keep_error(machine);
         let status = self.status(machine, state);
