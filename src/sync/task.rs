@@ -130,6 +130,7 @@ pub fn start(
         jobs: FuturesUnordered::new(),
         untold: vec![],
         published: Instant::now(),
+        unpublished: false,
         last_sync: None,
         last_error: None,
     };
@@ -184,8 +185,9 @@ struct Task {
     jobs: FuturesUnordered<BoxFuture<'static, Done>>,
     /// What was handed to the index and is told when it is on disk.
     untold: Vec<control::Event>,
-    /// When the status was last shown.
+    /// When the status was last shown, and whether that is not its last word.
     published: Instant,
+    unpublished: bool,
     next_sync: watch::Receiver<Option<DateTime<Utc>>>,
     last_sync: Option<DateTime<Utc>>,
     last_error: Option<(SourceError, DateTime<Utc>)>,
@@ -217,7 +219,8 @@ impl Task {
         }
         self.step(&mut machine, Event::Woken);
         loop {
-            let wake = machine.wake(Instant::now());
+            let shown = self.unpublished.then(|| self.published + PROGRESS);
+            let wake = machine.wake(Instant::now()).into_iter().chain(shown).min();
             let event = tokio::select! {
                 () = self.stop.cancelled() => break,
                 Some(done) = self.jobs.next(), if !self.jobs.is_empty() => match done {
@@ -480,7 +483,9 @@ impl Task {
         let (state, now) = (machine.state(), Instant::now());
         let changed = control::read(&self.shared.status).state != state;
         // While reads come in by the thousand, the counts are shown ten times a second.
-        if !changed && machine.is_reading() && now.duration_since(self.published) < PROGRESS {
+        let early = now.duration_since(self.published) < PROGRESS;
+        self.unpublished = !changed && early && machine.is_reading();
+        if self.unpublished {
             return;
         }
         self.published = now;
