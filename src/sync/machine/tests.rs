@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
+use crate::index::description_hash;
 use crate::model::{
     Audience, Fingerprint, Listing, Manifest, Origin, Outcome, ResourceKey, ServerName,
 };
