@@ -184,7 +184,7 @@ async fn read_alone(config: &Config) -> (Vec<(Resource, Snapshot)>, Duration) {
     let server = &config.servers[&ServerName::new("corpus").unwrap()];
     let options = ConnectOptions { limits: config.limits.clone(), ..ConnectOptions::default() };
     let started = Instant::now();
-    let session = connect(server, &options).await.unwrap();
+    let session = connect(server, &options).await.unwrap().session;
     let listed = session.list(&[]).await.unwrap().listing.resources;
     let reads = futures::stream::iter(listed)
         .map(|resource| async { (session.read(&resource.uri).await, resource) })
