@@ -357,6 +357,11 @@ impl Machine {
         self.last_error.as_ref()
     }
 
+    /// Whether reads are under way.
+    pub fn is_reading(&self) -> bool {
+        self.in_flight > 0
+    }
+
     /// Reads of the present plan: how many are done, of how many.
     pub fn progress(&self) -> (u64, u64) {
         let left = (self.reads.len() + self.dirty.planned() + self.planned_in_flight) as u64;
