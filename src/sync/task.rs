@@ -442,7 +442,7 @@ impl Task {
             Notice::Reconnect { attempt } => control::Event::Reconnect { server, attempt },
             Notice::Error(message) => {
                 let message = self.masker.mask(&message).into_owned();
-                tracing::warn!(%server, %message, "an error of the server");
+                tracing::warn!(%server, error = %message, "an error of the server");
                 control::Event::Error { server, message }
             }
             Notice::Synced { cause } => {
