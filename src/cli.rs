@@ -7,7 +7,7 @@ mod ask;
 mod config;
 mod eval;
 mod local;
-pub mod logs;
+mod logs;
 mod paths;
 pub mod progress;
 mod render;
@@ -115,6 +115,7 @@ fn run(command: Command) -> Result<(), CliError> {
     let out = &mut Out { look: Look::of_stdout() };
     match command {
         Command::Serve(args) => {
+            logs::start().map_err(CliError::usage)?;
             let state = paths::state(args.state)?;
             daemon::serve(ServeOptions {
                 config_files: paths::config(args.config.files)?,

@@ -13,7 +13,7 @@ mod subscribe;
 mod template;
 mod transport;
 
-pub use connect::{ConnectOptions, connect};
+pub use connect::{ConnectOptions, Connection, connect};
 pub use listing::Listed;
 pub use session::Session;
 pub use transport::child::Grace;

@@ -190,24 +190,6 @@ impl Counts {
     }
 }
 
-/// A hash of what is indexed or shown of a description; the same on every machine.
-pub fn description_hash(resource: &Resource) -> u64 {
-    // The URI is the key, and where a resource was learned of changes nothing that is shown.
-    let shown = (
-        &resource.name,
-        &resource.title,
-        &resource.description,
-        &resource.mime_type,
-        resource.size,
-        resource.audience,
-        resource.priority.map(f32::to_bits),
-        &resource.last_modified,
-    );
-    let text = serde_json::to_vec(&shown).unwrap_or_default();
-    let hash = blake3::hash(&text);
-    hash.as_bytes()[..8].iter().fold(0, |hash, byte| (hash << 8) | u64::from(*byte))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

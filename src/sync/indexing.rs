@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use chrono::Utc;
 
-use super::catalog::description_hash;
 use super::machine::{ReadJob, ReadOutcome};
 use crate::chunk::chunk;
 use crate::config::Limits;
 use crate::extract::{Extraction, extract};
 use crate::index::writer::WriterHandle;
-use crate::index::{Change, Entry, IndexStore};
+use crate::index::{Change, Entry, IndexStore, description_hash};
 use crate::model::{
     Audience, ContentHash, Fingerprint, Origin, Outcome, Resource, ResourceKey, ServerName,
     Snapshot,

@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::backoff;
-use super::catalog::{Catalog, Known, Reading, description_hash};
+use super::backoff::{self, Backoff};
+use super::catalog::{Catalog, Known, Reading};
 use super::dirty::{Dirty, Line};
 use super::plan::{self, Depth, Terms};
+use crate::index::description_hash;
 use crate::model::{ContentHash, Resource, ServerState, SyncCause, SyncCounts, Uri};
 use crate::source::SourceError;
 use crate::source::mcp::Listed;
@@ -136,6 +137,7 @@ pub struct Options {
     pub relist_interval: Duration,
     pub reread_interval: Duration,
     pub removal_confirmation: Duration,
+    pub backoff: Backoff,
     pub max_subscriptions: usize,
     /// A number from 0 to 1, anew at each call: what back-offs are spread by.
     pub random: fn() -> f64,
@@ -154,11 +156,8 @@ const HEALTHY: Duration = Duration::from_secs(600);
 /// Time-outs in a row after which a connection is built anew.
 const TIMEOUTS: u32 = 3;
 
-/// How long credentials that were refused are left alone.
-const REFUSED_WAIT: Duration = Duration::from_secs(300);
-
-/// How long a failed index is left alone.
-const INDEX_WAIT: Duration = Duration::from_secs(5);
+/// A failed index is left alone as long as a connection that failed so many times.
+const INDEX_FAILURES: u32 = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Link {
@@ -412,15 +411,17 @@ impl Machine {
             _ => {}
         }
         self.connect_failures += 1;
+        let longest = self.options.backoff.longest;
         let (state, wait) = match &error {
-            SourceError::NeedsAuth { .. } => (ServerState::NeedsAuth, REFUSED_WAIT),
+            // Whoever has to mend that asks for another attempt by hand.
+            SourceError::NeedsAuth { .. } => (ServerState::NeedsAuth, longest),
             SourceError::CannotStart { .. } => {
-                (ServerState::Failed, backoff::delay(self.connect_failures))
+                (ServerState::Failed, self.options.backoff.delay(self.connect_failures))
             }
             SourceError::Overloaded { retry_after: Some(seconds), .. } => {
                 (ServerState::Backoff, Duration::from_secs((*seconds).clamp(1, 300)))
             }
-            _ => (ServerState::Backoff, backoff::delay(self.connect_failures)),
+            _ => (ServerState::Backoff, self.options.backoff.delay(self.connect_failures)),
         };
         let wait = backoff::jittered(wait, (self.options.random)());
         self.link = Link::Down { until: now + wait, state };
@@ -543,7 +544,11 @@ impl Machine {
                     return;
                 }
                 self.list_failures += 1;
-                self.want(want.cause, want.depth, now + backoff::delay(self.list_failures));
+                self.want(
+                    want.cause,
+                    want.depth,
+                    now + self.options.backoff.delay(self.list_failures),
+                );
                 return self.failed(error);
             }
         };
@@ -557,7 +562,11 @@ impl Machine {
             true => self.list_failures = 0,
             false => {
                 self.list_failures += 1;
-                self.want(want.cause, Depth::New, now + backoff::delay(self.list_failures + 4));
+                self.want(
+                    want.cause,
+                    Depth::New,
+                    now + self.options.backoff.delay(self.list_failures + 4),
+                );
                 let reason =
                     self.problems.first().cloned().unwrap_or_else(|| "no reason is known".into());
                 self.last_error = Some(SourceError::BadAnswer {
@@ -801,7 +810,12 @@ impl Machine {
             self.want_relisting(now);
         }
         // Not once more a second for ever: ten seconds, twenty, … up to five minutes.
-        let wait = backoff::delay(u32::from(failures)).saturating_mul(10).min(REFUSED_WAIT);
+        let wait = self
+            .options
+            .backoff
+            .delay(u32::from(failures))
+            .saturating_mul(10)
+            .min(self.options.backoff.longest);
         self.dirty.mark_at(uri.clone(), now + wait);
         self.enter_by_name(uri, &error);
         self.last_error = Some(error);
@@ -877,7 +891,7 @@ impl Machine {
         self.reads.clear();
         self.dirty.plan([]);
         self.index_failed = false;
-        self.want(SyncCause::Startup, Depth::All, now + INDEX_WAIT);
+        self.want(SyncCause::Startup, Depth::All, now + self.options.backoff.delay(INDEX_FAILURES));
     }
 
     fn settle(&mut self, want: Want, now: Instant) {

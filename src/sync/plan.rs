@@ -3,7 +3,8 @@
 
 use std::collections::HashSet;
 
-use super::catalog::{Catalog, Known, description_hash};
+use super::catalog::{Catalog, Known};
+use crate::index::description_hash;
 use crate::model::{Listing, Origin, Resource, Uri};
 
 /// How much of a listing is read.

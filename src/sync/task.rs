@@ -20,7 +20,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::backoff;
+use super::backoff::{self, Backoff};
 use super::catalog::Catalog;
 use super::control::{self, Control, Shared, SyncRequest, TemplateRow};
 use super::eras::Eras;
@@ -37,7 +37,7 @@ use crate::model::{
 };
 use crate::source::SourceError;
 use crate::source::mcp::hints::Marks;
-use crate::source::mcp::{ConnectOptions, Session, connect};
+use crate::source::mcp::{ConnectOptions, Connection, Session, connect};
 
 /// Progress is told at most so often.
 const PROGRESS: Duration = Duration::from_millis(100);
@@ -162,7 +162,7 @@ fn first_status(
 
 /// What a job ends in.
 enum Done {
-    Connected(Result<Session, SourceError>),
+    Connected(Result<Connection, SourceError>),
     Event(Event),
     /// Nothing that the machine waits for.
     Nothing,
@@ -250,6 +250,7 @@ impl Task {
             relist_interval: limits.relist_interval,
             reread_interval: limits.reread_interval,
             removal_confirmation: limits.removal_confirmation,
+            backoff: Backoff { first: limits.retry_delay, longest: limits.max_retry_delay },
             max_subscriptions: follow.max_subscriptions,
             random: backoff::random_unit,
             wanted: url_filter(&follow.include, &follow.exclude),
@@ -257,10 +258,12 @@ impl Task {
         }
     }
 
-    fn connected(&mut self, result: Result<Session, SourceError>) -> Event {
+    fn connected(&mut self, result: Result<Connection, SourceError>) -> Event {
         match result {
-            Ok(session) => {
-                self.context.eras.remember(&self.server.name, session.era());
+            Ok(Connection { session, certain }) => {
+                if certain {
+                    self.context.eras.remember(&self.server.name, session.era());
+                }
                 *control::write(&self.shared.session) = Some(session.clone());
                 self.session = Some(session);
                 Event::Connected

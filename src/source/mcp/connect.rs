@@ -41,6 +41,14 @@ pub struct ConnectOptions {
     pub children: TaskTracker,
 }
 
+/// A connection that was made.
+pub struct Connection {
+    pub session: Session,
+    /// Whether its era is the server's best, and worth remembering. It isn't when the other era was
+    /// ruled out by a time-out, which a slow start may have been.
+    pub certain: bool,
+}
+
 /// Connects to a server.
 ///
 /// # Errors
@@ -48,62 +56,75 @@ pub struct ConnectOptions {
 pub async fn connect(
     server: &ServerConfig,
     options: &ConnectOptions,
-) -> Result<Session, SourceError> {
-    let attempt = |mode| attempt(server, options, mode);
-    match (server.follow.protocol, options.remembered) {
-        (ProtocolChoice::Legacy, _) => attempt(Mode::Legacy).await,
-        (ProtocolChoice::Modern, _) => attempt(Mode::Modern).await,
-        (ProtocolChoice::Auto, remembered) => {
-            let known = match remembered {
-                Some(Era::Legacy) => attempt(Mode::Legacy).await.ok(),
-                Some(Era::Modern) => attempt(Mode::Modern).await.ok(),
-                None => None,
-            };
-            match known {
-                Some(session) => Ok(session),
-                None => choose(server, options).await,
-            }
+) -> Result<Connection, SourceError> {
+    let known = match (server.follow.protocol, options.remembered) {
+        (ProtocolChoice::Legacy, _) => {
+            return certain(attempt(server, options, Era::Legacy).await?);
         }
+        (ProtocolChoice::Modern, _) => {
+            return certain(attempt(server, options, Era::Modern).await?);
+        }
+        (ProtocolChoice::Auto, None) => return choose(server, options).await,
+        (ProtocolChoice::Auto, Some(era)) => attempt(server, options, era).await,
+    };
+    match known {
+        Ok(session) => certain(session),
+        // The server answers and no longer speaks that era.
+        Err(SourceError::Refused { .. } | SourceError::BadAnswer { .. }) => {
+            choose(server, options).await
+        }
+        Err(error) => Err(error),
     }
 }
 
+fn certain(session: Session) -> Result<Connection, SourceError> {
+    Ok(Connection { session, certain: true })
+}
+
 /// The automatic choice of the era.
-async fn choose(server: &ServerConfig, options: &ConnectOptions) -> Result<Session, SourceError> {
-    let first = match attempt(server, options, Mode::Either).await {
-        Ok(session) => session,
+async fn choose(
+    server: &ServerConfig,
+    options: &ConnectOptions,
+) -> Result<Connection, SourceError> {
+    let modern = match attempt(server, options, Era::Modern).await {
+        Ok(modern) => modern,
         // Credentials and a program that can't be started are the same in either era.
         Err(error @ (SourceError::NeedsAuth { .. } | SourceError::CannotStart { .. })) => {
             return Err(error);
         }
         // Whatever the first message broke, a server of the legacy era never sees it.
-        Err(_) => return attempt(server, options, Mode::Legacy).await,
+        Err(error) => {
+            let session = attempt(server, options, Era::Legacy).await?;
+            let certain = !matches!(error, SourceError::TimedOut { .. })
+                || advertised_push(&session) == BOTH_PUSHES;
+            return Ok(Connection { session, certain });
+        }
     };
-    if first.era() == Era::Legacy || advertised_push(&first) == BOTH_PUSHES {
-        return Ok(first);
+    let push = advertised_push(&modern);
+    if push == BOTH_PUSHES {
+        return certain(modern);
     }
-    if matches!(server.transport, config::Transport::Stdio { .. }) {
-        // A child isn't run twice at a time, so that the comparison costs a restart.
-        let push = advertised_push(&first);
-        first.close().await;
-        return match attempt(server, options, Mode::Legacy).await {
-            Ok(legacy) if advertised_push(&legacy) > push => Ok(legacy),
-            Ok(legacy) => {
-                legacy.close().await;
-                attempt(server, options, Mode::Modern).await
+    // A child isn't run twice at a time, so for one the comparison costs a restart.
+    let modern = match server.transport {
+        config::Transport::Stdio { .. } => {
+            modern.close().await;
+            None
+        }
+        _ => Some(modern),
+    };
+    match attempt(server, options, Era::Legacy).await {
+        Ok(legacy) if advertised_push(&legacy) > push => {
+            if let Some(modern) = modern {
+                modern.close().await;
             }
-            Err(_) => attempt(server, options, Mode::Modern).await,
-        };
+            return certain(legacy);
+        }
+        Ok(legacy) => legacy.close().await,
+        Err(_) => {}
     }
-    match attempt(server, options, Mode::Legacy).await {
-        Ok(legacy) if advertised_push(&legacy) > advertised_push(&first) => {
-            first.close().await;
-            Ok(legacy)
-        }
-        Ok(legacy) => {
-            legacy.close().await;
-            Ok(first)
-        }
-        Err(_) => Ok(first),
+    match modern {
+        Some(modern) => certain(modern),
+        None => certain(attempt(server, options, Era::Modern).await?),
     }
 }
 
@@ -116,25 +137,12 @@ fn advertised_push(session: &Session) -> u8 {
 
 const BOTH_PUSHES: u8 = 3;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
-    Legacy,
-    Modern,
-    /// Modern, and legacy on the same transport when the server says that it is.
-    Either,
-}
-
-impl Mode {
-    fn lifecycle(self) -> ClientLifecycleMode {
-        let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
-        match self {
-            Mode::Legacy => ClientLifecycleMode::Initialize,
-            Mode::Modern => ClientLifecycleMode::Discover { preferred_versions },
-            Mode::Either => ClientLifecycleMode::Auto {
-                preferred_versions,
-                legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
-            },
-        }
+fn lifecycle(era: Era) -> ClientLifecycleMode {
+    match era {
+        Era::Legacy => ClientLifecycleMode::Initialize,
+        Era::Modern => ClientLifecycleMode::Discover {
+            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+        },
     }
 }
 
@@ -164,7 +172,7 @@ impl Wire {
 async fn attempt(
     server: &ServerConfig,
     options: &ConnectOptions,
-    mode: Mode,
+    era: Era,
 ) -> Result<Session, SourceError> {
     let limits = &options.limits;
     let message = MessageLimits { bytes: limits.max_message_bytes, depth: limits.max_json_depth };
@@ -189,7 +197,7 @@ async fn attempt(
             }));
             let (reader, writer) = tokio::io::split(ours);
             let pipe = pipe(reader, writer, message, &wire);
-            shake_hands(pipe, mode, wire, limits).await
+            shake_hands(pipe, era, wire, limits).await
         }
         config::Transport::Stdio { command, args, env, inherit_env, cwd } => {
             let set = env.iter().map(|(name, value)| (name.clone(), value.expose().to_owned()));
@@ -212,7 +220,7 @@ async fn attempt(
             })?;
             wire.child = Some(running.ended);
             let pipe = pipe(running.stdout, running.stdin, message, &wire);
-            shake_hands(pipe, mode, wire, limits).await
+            shake_hands(pipe, era, wire, limits).await
         }
         config::Transport::Http { url, headers, unix_socket } => {
             let headers = header_map(headers)?;
@@ -233,7 +241,7 @@ async fn attempt(
             config.retry_config = Arc::new(Reopening);
             wire.http = Some(client.clone());
             let transport = StreamableHttpClientTransport::with_client(client.clone(), config);
-            let session = shake_hands(transport, mode, wire, limits).await;
+            let session = shake_hands(transport, era, wire, limits).await;
             match session {
                 Err(
                     SourceError::Refused { code: 400..=499, .. } | SourceError::BadAnswer { .. },
@@ -273,14 +281,14 @@ fn pipe(
 
 async fn shake_hands<T: Transport<RoleClient> + 'static>(
     transport: T,
-    mode: Mode,
+    era: Era,
     wire: Wire,
     limits: &Limits,
 ) -> Result<Session, SourceError> {
     let me = Implementation::new("resdex", env!("CARGO_PKG_VERSION"));
     let me = ClientConfig::new(ClientCapabilities::default(), me)
         .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE);
-    let handshake = serve_client_with_lifecycle(me, transport, mode.lifecycle());
+    let handshake = serve_client_with_lifecycle(me, transport, lifecycle(era));
     let outcome = match tokio::time::timeout(limits.connect_timeout, handshake).await {
         Ok(Ok(running)) => session(running, wire, limits).await,
         Ok(Err(error)) => Err((handshake_error(error), wire)),

@@ -68,6 +68,7 @@ fn options() -> Options {
         relist_interval: Duration::from_secs(10),
         reread_interval: Duration::from_secs(1),
         removal_confirmation: Duration::from_secs(60),
+        backoff: Backoff { first: Duration::from_secs(1), longest: Duration::from_secs(300) },
         max_subscriptions: 100,
         random: || 0.5,
         wanted: Box::new(|_| true),
