@@ -58,6 +58,7 @@ pub fn search(args: args::Search, out: &Out) -> Result<(), CliError> {
 pub fn read(args: args::Read, out: &Out) -> Result<(), CliError> {
     let request = ReadRequest {
         uri: args.uri,
+        scope: None,
         server: args.server,
         extracted: args.extracted,
         lines: args.lines,
@@ -96,7 +97,8 @@ pub fn list(args: args::List, out: &Out) -> Result<(), CliError> {
                 false => out.print(&render::templates(&answer, out.look)),
             };
         }
-        let mut query = ResourcesQuery { server: args.server, cursor: None, skipped: args.skipped };
+        let mut query =
+            ResourcesQuery { server: args.server, skipped: args.skipped, ..Default::default() };
         let mut all = ResourcesResponse { resources: vec![], next_cursor: None };
         loop {
             let page = client.resources(&query).await?;
