@@ -5,6 +5,7 @@
 pub mod args;
 mod ask;
 mod config;
+mod eval;
 mod local;
 mod logs;
 mod paths;
@@ -131,6 +132,7 @@ fn run(command: Command) -> Result<(), CliError> {
         Command::Events(args) => ask::events(args, out),
         Command::Files(args) => local::files(&args),
         Command::Extract(args) => local::extract(&args, out),
+        Command::Eval(args) => eval::eval(args, out),
         Command::Config(args) => match args.command {
             ConfigCommand::Check(args) => config::check(args, out),
             ConfigCommand::Show(args) => config::show(args, out),

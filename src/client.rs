@@ -72,6 +72,9 @@ impl Client {
         if let Some(server) = &query.server {
             parameters.append_pair("server", server);
         }
+        if let Some(scope) = &query.scope {
+            parameters.append_pair("scope", scope);
+        }
         if let Some(cursor) = &query.cursor {
             parameters.append_pair("cursor", cursor);
         }

@@ -23,6 +23,7 @@ use crate::index::tantivy::{TantivyStore, fingerprint};
 use crate::index::writer::{Guard, Writer};
 use crate::index::{IndexError, IndexStore};
 use crate::serve::socket::Socket;
+use crate::serve::tcp::Tcp;
 use crate::serve::{App, http};
 use crate::sync::control::Control;
 use crate::sync::{Clock, Context, Eras};
@@ -73,7 +74,20 @@ async fn run(options: ServeOptions) -> Result<(), CliError> {
     let socket = socket.map_err(|error| CliError::failed(error.to_string()).hint(error.hint()))?;
     tracing::info!(socket = %socket.path().display(), "searches are answered");
     let router = http::router(app.clone(), stop.clone());
-    let serving = tokio::spawn(socket.serve(router, config.limits.max_connections, stop.clone()));
+    let connections = config.limits.max_connections;
+    let serving = tokio::spawn(socket.serve(router, connections, stop.clone()));
+    let listen = options.http.as_deref().or(config.http.listen.as_deref());
+    let on_tcp = match listen {
+        None => None,
+        Some(listen) => {
+            let tcp = Tcp::bind(listen).await.map_err(|error| {
+                CliError::failed(format!("{listen}: {error}"))
+                    .hint("choose another address with --http, or in [http] listen")
+            })?;
+            tracing::info!(address = %tcp.address(), "HTTP is answered");
+            Some(tokio::spawn(tcp.serve(app.clone(), connections, stop.clone())))
+        }
+    };
 
     let gone = store.servers()?.into_iter().filter(|name| !config.servers.contains_key(name));
     reload::forget(gone.collect(), &writer, &control).await;
@@ -111,6 +125,9 @@ async fn run(options: ServeOptions) -> Result<(), CliError> {
         tracing::warn!(servers = ?stragglers, "these servers did not end in time");
     }
     let _ = serving.await;
+    if let Some(on_tcp) = on_tcp {
+        let _ = on_tcp.await;
+    }
     // What was handed over is committed.
     let stopped = tokio::task::spawn_blocking(move || writer_thread.stop()).await;
     stopped.map_err(|panic| CliError::failed(panic.to_string()))

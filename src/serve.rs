@@ -8,13 +8,17 @@ pub mod body;
 mod candidates;
 pub mod cut;
 pub mod error;
+pub mod guard;
 pub mod http;
+mod listen;
 pub mod nearest;
 pub mod read;
 pub mod scope;
 pub mod search;
 pub mod socket;
+pub mod tcp;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -23,15 +27,16 @@ use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 
 use crate::config::Config;
-use crate::index::{IndexStore, ResourcesRequest};
-use crate::model::{Outcome, ResourceKey, ServerName};
-use crate::search::filter::{Clause, Filter};
-use crate::sync::control::Control;
+use crate::index::{IndexStore, ResourceRow, ResourcesRequest};
+use crate::model::{Outcome, ResourceKey, ServerName, SyncCounts};
+use crate::search::filter::Filter;
+use crate::sync::control::{Control, TemplateRow};
 use api::{
-    ConfigStatus, IndexStatus, OutcomeKind, ResourceItem, ResourcesQuery, ResourcesResponse,
-    StatusResponse, SyncRequest, SyncResponse, TemplateItem, TemplatesResponse,
+    ConfigStatus, ErrorCode, IndexStatus, OutcomeKind, ResourceItem, ResourcesQuery,
+    ResourcesResponse, StatusResponse, SyncRequest, SyncResponse, TemplateItem, TemplatesResponse,
 };
 use error::ApiError;
+use scope::{Caller, Scopes, View};
 
 /// What the verbs work on. Shared by all faces; the daemon replaces what a reload changes.
 pub struct App {
@@ -43,6 +48,8 @@ pub struct App {
     /// Why nothing is written to the index at the moment.
     pub paused: ArcSwapOption<String>,
     started: Instant,
+    /// Of `config`, made when first asked for.
+    scopes: ArcSwapOption<Scopes>,
 }
 
 impl App {
@@ -54,19 +61,24 @@ impl App {
             config_error: ArcSwapOption::empty(),
             paused: ArcSwapOption::empty(),
             started: Instant::now(),
+            scopes: ArcSwapOption::empty(),
         }
     }
 
-    /// What is known of a resource, a page at a time.
+    /// What is known of the resources that the caller may see, a page at a time.
     ///
     /// # Errors
     /// An unknown server, a cursor that no page gave, or a fault of the index.
-    pub fn resources(&self, query: &ResourcesQuery) -> Result<ResourcesResponse, ApiError> {
-        let mut filter = Filter::default();
-        if let Some(name) = &query.server {
-            let server = scope::server(name, &self.control.names())?;
-            filter = filter.and(Clause { servers: Some(vec![server]), ..Clause::default() });
-        }
+    pub fn resources(
+        &self,
+        caller: &Caller,
+        query: &ResourcesQuery,
+    ) -> Result<ResourcesResponse, ApiError> {
+        let view = self.view(caller, query.scope.as_deref())?;
+        let filter = match &query.server {
+            Some(name) => view.of_server(scope::server(name, &self.servers_in(&view))?),
+            None => view.filter,
+        };
         let after = query.cursor.as_deref().map(parse_cursor).transpose()?;
         let page = self.store.resources(&ResourcesRequest {
             filter,
@@ -98,8 +110,14 @@ impl App {
         })
     }
 
-    pub fn templates(&self) -> TemplatesResponse {
-        let rows = self.control.templates().into_iter().map(|(server, row)| TemplateItem {
+    /// The URI templates that the caller may see. A template is seen where it fits a scope as a URI
+    /// would.
+    ///
+    /// # Errors
+    /// The caller's scope is gone.
+    pub fn templates(&self, caller: &Caller) -> Result<TemplatesResponse, ApiError> {
+        let view = self.view(caller, None)?;
+        let rows = self.templates_in(&view).into_iter().map(|(server, row)| TemplateItem {
             server: server.to_string(),
             title: row
                 .template
@@ -109,14 +127,30 @@ impl App {
                 .unwrap_or_else(|| row.template.uri_template.clone()),
             uri_template: row.template.uri_template,
             description: row.template.description,
-            expanded: row.expanded,
+            // Expansions outside the scope would be counted too.
+            expanded: if view.bound { 0 } else { row.expanded },
         });
-        TemplatesResponse { templates: rows.collect() }
+        Ok(TemplatesResponse { templates: rows.collect() })
+    }
+
+    fn templates_in(&self, view: &View) -> Vec<(ServerName, TemplateRow)> {
+        let mut rows = self.control.templates();
+        rows.retain(|(server, row)| {
+            let mime_type = row.template.mime_type.as_deref();
+            view.sees_server(server)
+                && view.filter.allows_uri(&row.template.uri_template)
+                && mime_type.is_none_or(|mime_type| view.filter.allows_mime_type(mime_type))
+        });
+        rows
     }
 
     /// # Errors
     /// The index can't be read.
-    pub fn status(&self) -> Result<StatusResponse, ApiError> {
+    pub fn status(&self, caller: &Caller) -> Result<StatusResponse, ApiError> {
+        let view = self.view(caller, None)?;
+        if view.bound {
+            return self.status_in(&view);
+        }
         let stats = self.store.stats()?;
         let text = |slot: &ArcSwapOption<String>| slot.load().as_deref().cloned();
         Ok(StatusResponse {
@@ -138,12 +172,89 @@ impl App {
         })
     }
 
+    /// The status as far as a scope goes: its servers, with counts of what is in it. What is said
+    /// to a server's owner may name anything, and is left out.
+    fn status_in(&self, view: &View) -> Result<StatusResponse, ApiError> {
+        let mut counts: HashMap<ServerName, [u64; 3]> = HashMap::new();
+        self.each_resource(&view.filter, |row| {
+            let stale = self.control.is_stale(&row.key);
+            let [indexed, skipped, stales] = counts.entry(row.key.server).or_default();
+            *(if row.outcome == Outcome::Indexed { indexed } else { skipped }) += 1;
+            *stales += u64::from(stale);
+            true
+        })?;
+        let mut servers = self.control.statuses();
+        servers.retain(|server| view.filter.allows_server(&server.name));
+        for server in &mut servers {
+            let [indexed, skipped, stale] =
+                counts.get(server.name.as_str()).copied().unwrap_or_default();
+            server.listed = indexed + skipped;
+            (server.indexed, server.skipped, server.stale) = (indexed, skipped, stale);
+            (server.last_error, server.withheld_removals) = (None, 0);
+            (server.warnings, server.counts) = (vec![], SyncCounts::default());
+        }
+        Ok(StatusResponse {
+            version: env!("CARGO_PKG_VERSION").into(),
+            pid: std::process::id(),
+            uptime_s: self.started.elapsed().as_secs(),
+            index: IndexStatus {
+                resources: servers.iter().map(|server| server.listed).sum(),
+                chunks: 0,
+                bytes: 0,
+                last_commit: None,
+                paused: None,
+            },
+            config: ConfigStatus::default(),
+            servers,
+        })
+    }
+
+    /// Goes through all resources that a filter lets through, as long as `seen` says so.
+    pub(crate) fn each_resource(
+        &self,
+        filter: &Filter,
+        mut seen: impl FnMut(ResourceRow) -> bool,
+    ) -> Result<(), ApiError> {
+        const PAGE: usize = 2_000;
+        let mut after = None;
+        loop {
+            let page = self.store.resources(&ResourcesRequest {
+                filter: filter.clone(),
+                after: after.take(),
+                limit: PAGE,
+                skipped_only: false,
+            })?;
+            after = page.resources.last().map(|row| row.key.clone());
+            for row in page.resources {
+                if !seen(row) {
+                    return Ok(());
+                }
+            }
+            if !page.more || after.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
     /// Asks servers to be listed and reconciled; doesn't wait for it.
     ///
     /// # Errors
-    /// A name that no server has.
-    pub fn sync(&self, request: &SyncRequest) -> Result<SyncResponse, ApiError> {
-        let names = scope::servers(request.servers.as_deref(), &self.control.names())?;
+    /// A name that no server has, or a confirmation by a caller that sees only a part.
+    pub fn sync(&self, caller: &Caller, request: &SyncRequest) -> Result<SyncResponse, ApiError> {
+        let view = self.view(caller, None)?;
+        if view.bound && request.confirm {
+            let message = "confirm: only the daemon's owner can believe a mass removal";
+            return Err(ApiError::new(ErrorCode::Forbidden, message));
+        }
+        let seen = self.servers_in(&view);
+        let mut names = scope::servers(request.servers.as_deref(), &seen)?;
+        if names.is_empty() && view.bound {
+            // None named would mean all there are.
+            if seen.is_empty() {
+                return Ok(SyncResponse { started: vec![] });
+            }
+            names = seen;
+        }
         let started = self.control.request_sync(&names, request.confirm);
         Ok(SyncResponse { started: started.iter().map(ToString::to_string).collect() })
     }

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(200);
 
 /// Runs a conversation with the daemon. One thread is enough, and is there at once.
-fn talk<T>(
+pub(super) fn talk<T>(
     socket: SocketArg,
     conversation: impl AsyncFnOnce(Client) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
@@ -58,6 +58,7 @@ pub fn search(args: args::Search, out: &Out) -> Result<(), CliError> {
 pub fn read(args: args::Read, out: &Out) -> Result<(), CliError> {
     let request = ReadRequest {
         uri: args.uri,
+        scope: None,
         server: args.server,
         extracted: args.extracted,
         lines: args.lines,
@@ -96,7 +97,8 @@ pub fn list(args: args::List, out: &Out) -> Result<(), CliError> {
                 false => out.print(&render::templates(&answer, out.look)),
             };
         }
-        let mut query = ResourcesQuery { server: args.server, cursor: None, skipped: args.skipped };
+        let mut query =
+            ResourcesQuery { server: args.server, skipped: args.skipped, ..Default::default() };
         let mut all = ResourcesResponse { resources: vec![], next_cursor: None };
         loop {
             let page = client.resources(&query).await?;

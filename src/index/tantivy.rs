@@ -10,7 +10,7 @@
 //! What a killed process leaves behind (lock files, half-written segments) is harmless: locks are the
 //! kernel's, and files that no commit names are collected at the next one.
 
-mod analyzer;
+pub mod analyzer;
 mod collect;
 mod directory;
 mod manifest;

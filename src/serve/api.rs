@@ -148,6 +148,9 @@ pub struct Passage {
 pub struct ReadRequest {
     /// As a hit or a list shows it.
     pub uri: String,
+    /// Name of a scope in the config that narrows what can be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
     /// Needed only where several servers have this URI.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
@@ -226,6 +229,9 @@ pub struct ResourcesQuery {
     /// Only this server's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
+    /// Name of a scope in the config that narrows what is listed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
     /// `next_cursor` of the page before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
@@ -360,6 +366,12 @@ pub enum ErrorCode {
     BadRequest,
     UnknownServer,
     UnknownScope,
+    /// The `Authorization` header isn't `Bearer TOKEN`.
+    MalformedAuthorization,
+    /// There is no token, or no scope has this one.
+    Unauthorized,
+    /// The `Host` or `Origin` isn't one that is allowed, or the caller may not do this.
+    Forbidden,
     /// No such resource, or no such route.
     NotFound,
     MethodNotAllowed,

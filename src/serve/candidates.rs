@@ -4,9 +4,8 @@ use url::Url;
 
 use super::error::ApiError;
 use super::{App, cut};
-use crate::index::ResourcesRequest;
-use crate::model::{ResourceKey, ServerName};
-use crate::search::filter::{Clause, Filter};
+use crate::model::ResourceKey;
+use crate::search::filter::Filter;
 
 /// Most resources that are looked through for a URI that no server has as it stands.
 const MAX_CANDIDATES: usize = 200_000;
@@ -15,33 +14,13 @@ const MAX_COMPARED: usize = 20_000;
 const NEAREST_SHOWN: usize = 3;
 
 impl App {
-    /// Looks through the index for what may be meant; bounded.
-    pub(super) fn candidates(
-        &self,
-        uri: &str,
-        server: Option<&ServerName>,
-    ) -> Result<Candidates, ApiError> {
-        const PAGE: usize = 2_000;
-        let filter = match server {
-            None => Filter::default(),
-            Some(server) => Filter::default()
-                .and(Clause { servers: Some(vec![server.clone()]), ..Clause::default() }),
-        };
+    /// Looks through what a filter lets through for what may be meant; bounded.
+    pub(super) fn candidates(&self, uri: &str, filter: &Filter) -> Result<Candidates, ApiError> {
         let mut search = CandidateSearch::new(uri);
-        let mut after = None;
-        while search.seen < MAX_CANDIDATES {
-            let page = self.store.resources(&ResourcesRequest {
-                filter: filter.clone(),
-                after: after.take(),
-                limit: PAGE,
-                skipped_only: false,
-            })?;
-            page.resources.iter().for_each(|row| search.see(&row.key));
-            after = page.resources.last().map(|row| row.key.clone());
-            if !page.more || after.is_none() {
-                break;
-            }
-        }
+        self.each_resource(filter, |row| {
+            search.see(&row.key);
+            search.seen < MAX_CANDIDATES
+        })?;
         Ok(search.finish())
     }
 }

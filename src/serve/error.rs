@@ -49,6 +49,8 @@ impl ApiError {
             ErrorCode::BadRequest | ErrorCode::UnknownServer | ErrorCode::UnknownScope => {
                 StatusCode::BAD_REQUEST
             }
+            ErrorCode::MalformedAuthorization | ErrorCode::Unauthorized => StatusCode::UNAUTHORIZED,
+            ErrorCode::Forbidden => StatusCode::FORBIDDEN,
             ErrorCode::NotFound => StatusCode::NOT_FOUND,
             ErrorCode::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             ErrorCode::Ambiguous => StatusCode::CONFLICT,

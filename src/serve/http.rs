@@ -30,6 +30,8 @@ use super::api::{
 };
 use super::body::{self, Body};
 use super::error::ApiError;
+use super::guard::{self, Access};
+use super::scope::Caller;
 
 /// The header in which a request's id comes back, and in which a caller may give its own.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -45,14 +47,21 @@ struct Faces {
     shutdown: CancellationToken,
 }
 
-/// The API as a service. Streams end when `shutdown` is cancelled.
+/// The API as a service on the Unix socket. Streams end when `shutdown` is cancelled.
 pub fn router(app: Arc<App>, shutdown: CancellationToken) -> Router {
+    router_for(app, shutdown, Access::Socket)
+}
+
+/// The API as a service for who comes in by `access`.
+pub fn router_for(app: Arc<App>, shutdown: CancellationToken, access: Access) -> Router {
+    let guarding = (app.clone(), access);
     let faces = Faces { app, shutdown };
     let (router, _) = routes().split_for_parts();
     router
         .fallback(no_route)
         .method_not_allowed_fallback(wrong_method)
         .layer(DefaultBodyLimit::max(body::MAX_BYTES))
+        .layer(middleware::from_fn_with_state(guarding, guard::guard))
         .layer(middleware::from_fn_with_state(faces.clone(), envelope))
         .with_state(faces)
 }
@@ -93,6 +102,12 @@ enum Errors {
     /// `bad_request`, `unknown_server`, `unknown_scope`: the request can't be understood.
     #[response(status = 400)]
     BadRequest(ErrorResponse),
+    /// `unauthorized`, `malformed_authorization`: a scope's token is needed.
+    #[response(status = 401)]
+    Unauthorized(ErrorResponse),
+    /// `forbidden`: a Host or Origin that isn't allowed, or something that only the owner may do.
+    #[response(status = 403)]
+    Forbidden(ErrorResponse),
     /// `too_large`: the body is over the limit.
     #[response(status = 413)]
     TooLarge(ErrorResponse),
@@ -127,10 +142,11 @@ enum ReadErrors {
     responses((status = 200, body = SearchResponse), Errors))]
 async fn search(
     State(faces): State<Faces>,
+    Extension(caller): Extension<Caller>,
     Extension(RequestId(id)): Extension<RequestId>,
     Body(request): Body<SearchRequest>,
 ) -> Result<Json<SearchResponse>, ApiError> {
-    faces.app.blocking(move |app| app.search(&request, &id)).await.map(Json)
+    faces.app.blocking(move |app| app.search(&caller, &request, &id)).await.map(Json)
 }
 
 /// Reads a resource from its server now; its last good text where the server is away.
@@ -138,9 +154,10 @@ async fn search(
     responses((status = 200, body = ReadResponse), Errors, ReadErrors))]
 async fn read(
     State(faces): State<Faces>,
+    Extension(caller): Extension<Caller>,
     Body(request): Body<ReadRequest>,
 ) -> Result<Json<ReadResponse>, ApiError> {
-    faces.app.read(request).await.map(Json)
+    faces.app.read(&caller, request).await.map(Json)
 }
 
 /// Lists what is known of the servers' resources, a page at a time.
@@ -148,23 +165,30 @@ async fn read(
     responses((status = 200, body = ResourcesResponse), Errors))]
 async fn resources(
     State(faces): State<Faces>,
+    Extension(caller): Extension<Caller>,
     uri: Uri,
 ) -> Result<Json<ResourcesResponse>, ApiError> {
     let query = body::parameters(&uri)?;
-    faces.app.blocking(move |app| app.resources(&query)).await.map(Json)
+    faces.app.blocking(move |app| app.resources(&caller, &query)).await.map(Json)
 }
 
 /// Lists the servers' URI templates.
 #[utoipa::path(get, path = "/v1/templates",
     responses((status = 200, body = TemplatesResponse), Errors))]
-async fn templates(State(faces): State<Faces>) -> Json<TemplatesResponse> {
-    Json(faces.app.templates())
+async fn templates(
+    State(faces): State<Faces>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Json<TemplatesResponse>, ApiError> {
+    faces.app.templates(&caller).map(Json)
 }
 
 /// What the daemon, its index and each server are doing, and what is wrong with them.
 #[utoipa::path(get, path = "/v1/status", responses((status = 200, body = StatusResponse), Errors))]
-async fn status(State(faces): State<Faces>) -> Result<Json<StatusResponse>, ApiError> {
-    faces.app.blocking(|app| app.status()).await.map(Json)
+async fn status(
+    State(faces): State<Faces>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Json<StatusResponse>, ApiError> {
+    faces.app.blocking(move |app| app.status(&caller)).await.map(Json)
 }
 
 /// Asks servers to be listed and reconciled now; doesn't wait for it.
@@ -172,9 +196,10 @@ async fn status(State(faces): State<Faces>) -> Result<Json<StatusResponse>, ApiE
     responses((status = 200, body = SyncResponse), Errors))]
 async fn sync(
     State(faces): State<Faces>,
+    Extension(caller): Extension<Caller>,
     Body(request): Body<SyncRequest>,
 ) -> Result<Json<SyncResponse>, ApiError> {
-    faces.app.sync(&request).map(Json)
+    faces.app.sync(&caller, &request).map(Json)
 }
 
 /// What happens in the sync, as server-sent events, from now on. A reader that is too slow gets an
@@ -184,20 +209,32 @@ async fn sync(
         body = crate::sync::control::Event), Errors))]
 async fn events(
     State(faces): State<Faces>,
-) -> Sse<impl Stream<Item = Result<SseEvent, Infallible>>> {
+    Extension(caller): Extension<Caller>,
+) -> Result<Sse<impl Stream<Item = Result<SseEvent, Infallible>>>, ApiError> {
+    // Before the first event, so that none is lost.
     let receiver = faces.app.control.events();
-    let stream = futures::stream::unfold(receiver, async |mut receiver| {
-        let data = match receiver.recv().await {
-            Ok(event) => serde_json::to_value(event).unwrap_or_default(),
-            Err(RecvError::Lagged(missed)) => {
-                serde_json::json!({"event": "lagged", "missed": missed})
+    faces.app.view(&caller, None)?;
+    let start = (receiver, faces.app.clone(), caller);
+    let stream = futures::stream::unfold(start, async |(mut receiver, app, caller)| {
+        let data = loop {
+            match receiver.recv().await {
+                Ok(event) => {
+                    if app.shows(&caller, &event).await {
+                        break serde_json::to_value(event).unwrap_or_default();
+                    }
+                }
+                Err(RecvError::Lagged(missed)) => {
+                    break serde_json::json!({"event": "lagged", "missed": missed});
+                }
+                Err(RecvError::Closed) => return None,
             }
-            Err(RecvError::Closed) => return None,
         };
         let name = data.get("event").and_then(|name| name.as_str()).unwrap_or_default();
-        Some((Ok(SseEvent::default().event(name).data(data.to_string())), receiver))
+        let event = SseEvent::default().event(name).data(data.to_string());
+        Some((Ok(event), (receiver, app, caller)))
     });
-    Sse::new(stream.take_until(faces.shutdown.cancelled_owned())).keep_alive(KeepAlive::default())
+    let stream = stream.take_until(faces.shutdown.cancelled_owned());
+    Ok(Sse::new(stream).keep_alive(KeepAlive::default()))
 }
 
 /// Answers as soon as searches are answered.

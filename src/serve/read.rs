@@ -5,12 +5,13 @@
 
 use std::sync::Arc;
 
+use super::App;
 use super::api::{ErrorCode, ReadContent, ReadRequest, ReadResponse};
 use super::cut::{self, Lines};
 use super::error::ApiError;
-use super::{App, scope};
+use super::scope::{self, Caller, View};
 use crate::chunk;
-use crate::config::Limits;
+use crate::config::{self, Limits};
 use crate::extract::{self, Extraction};
 use crate::index::Entry;
 use crate::model::{
@@ -44,11 +45,15 @@ impl App {
     /// # Errors
     /// A field that can't be understood, an unknown or ambiguous resource, or a server that can't
     /// be read and of whose resource the index holds no text.
-    pub async fn read(self: &Arc<Self>, request: ReadRequest) -> Result<ReadResponse, ApiError> {
+    pub async fn read(
+        self: &Arc<Self>,
+        caller: &Caller,
+        request: ReadRequest,
+    ) -> Result<ReadResponse, ApiError> {
         // A server's own words may repeat what it was sent.
         let masker = self.config.load().masker.clone();
         let masked = |text: String| masker.mask(&text).into_owned();
-        match self.read_as_it_is(request).await {
+        match self.read_as_it_is(caller, request).await {
             Ok(mut response) => {
                 response.notes = response.notes.into_iter().map(masked).collect();
                 Ok(response)
@@ -63,8 +68,10 @@ impl App {
 
     async fn read_as_it_is(
         self: &Arc<Self>,
-        request: ReadRequest,
+        caller: &Caller,
+        mut request: ReadRequest,
     ) -> Result<ReadResponse, ApiError> {
+        let view = self.view(caller, request.scope.as_deref())?;
         let lines = match &request.lines {
             Some(text) => Lines::parse(text).map_err(ApiError::bad_request)?,
             None => Lines::ALL,
@@ -72,19 +79,49 @@ impl App {
         if request.max_tokens == Some(0) {
             return Err(ApiError::bad_request("max_tokens: at least 1, not 0"));
         }
-        let (uri, server) = (request.uri.clone(), request.server.clone());
-        let key = self.blocking(move |app| app.resolve(&uri, server.as_deref())).await?;
-        let reading = match self.control.read(&key).await {
-            Ok(snapshot) => {
-                let (key, request) = (key.clone(), request.clone());
-                self.blocking(move |app| app.live(&key, &request, snapshot)).await?
-            }
-            Err(error) => {
-                let key = key.clone();
-                self.blocking(move |app| app.last_good(&key, &error)).await?
-            }
-        };
+        request.max_tokens = view.budget(request.max_tokens);
+        let (key, reading) = self.reading(&view, &request).await?;
         answer(&key, &request, lines, reading)
+    }
+
+    /// Which resource is meant, and what it says now.
+    async fn reading(
+        self: &Arc<Self>,
+        view: &View,
+        request: &ReadRequest,
+    ) -> Result<(ResourceKey, Reading), ApiError> {
+        let (key, snapshot) = self.snapshot(view, &request.uri, request.server.as_deref()).await?;
+        let (known, request, view) = (key.clone(), request.clone(), view.clone());
+        let reading = self
+            .blocking(move |app| match snapshot {
+                Ok(snapshot) => app.live(&known, &request, snapshot),
+                Err(error) => app.last_good(&view, &known, &error),
+            })
+            .await?;
+        Ok((key, reading))
+    }
+
+    /// A live `resources/read` of what a view shows under a URI.
+    pub(super) async fn snapshot(
+        self: &Arc<Self>,
+        view: &View,
+        uri: &str,
+        server: Option<&str>,
+    ) -> Result<(ResourceKey, Result<Snapshot, ReadError>), ApiError> {
+        let (seen, asked) = (view.clone(), (uri.to_owned(), server.map(str::to_owned)));
+        let (key, known) =
+            self.blocking(move |app| app.resolve(&seen, &asked.0, asked.1.as_deref())).await?;
+        let snapshot = self.control.read(&key).await;
+        // Only what was read tells the type of a resource that isn't in the index.
+        if let (false, Ok(snapshot)) = (known, &snapshot) {
+            let shown = snapshot.contents.iter().all(|content| {
+                view.filter.allows_mime_type(content.mime_type.as_deref().unwrap_or_default())
+            });
+            if !shown {
+                return Err(not_found(uri, None, &[]));
+            }
+        }
+        Ok((key, snapshot))
     }
 
     /// Runs what blocks on a thread where it may.
@@ -98,28 +135,69 @@ impl App {
             .map_err(|error| ApiError::internal(format!("the request's work ended: {error}")))?
     }
 
-    /// Which resource is meant.
-    fn resolve(&self, uri: &str, server: Option<&str>) -> Result<ResourceKey, ApiError> {
-        let names = self.control.names();
+    /// Which resource is meant among those that a view shows, and whether the index knows it.
+    pub(super) fn resolve(
+        &self,
+        view: &View,
+        uri: &str,
+        server: Option<&str>,
+    ) -> Result<(ResourceKey, bool), ApiError> {
+        let names = self.servers_in(view);
         let server = server.map(|name| scope::server(name, &names)).transpose()?;
-        let mut keys = self.store.keys_of_uri(uri)?;
-        keys.retain(|key| names.contains(&key.server));
-        if let Some(server) = &server {
-            keys.retain(|key| key.server == *server);
+        let mut keys = vec![];
+        for key in self.store.keys_of_uri(uri)? {
+            let meant = server.as_ref().is_none_or(|server| key.server == *server);
+            if meant && names.contains(&key.server) && self.sees(view, &key)? {
+                keys.push(key);
+            }
         }
         match &keys[..] {
-            [key] => return Ok(key.clone()),
+            [key] => return Ok((key.clone(), true)),
             [] => {}
             several => return Err(ambiguous(uri, several)),
         }
-        let candidates = self.candidates(uri, server.as_ref())?;
+        let filter = match &server {
+            Some(server) => view.of_server(server.clone()),
+            None => view.filter.clone(),
+        };
+        let mut candidates = self.candidates(uri, &filter)?;
+        candidates.equal.retain(|key| names.contains(&key.server));
         match (&candidates.equal[..], server) {
-            ([key], _) => Ok(key.clone()),
+            ([key], _) => Ok((key.clone(), true)),
             // It may be what a template gives, or a part of another resource: the server knows.
-            ([], Some(server)) => Ok(ResourceKey { server, uri: uri.into() }),
+            ([], Some(server)) => {
+                let key = ResourceKey { server, uri: uri.into() };
+                if self.may_be_asked(view, &key)? {
+                    return Ok((key, false));
+                }
+                Err(not_found(uri, None, &candidates.nearest))
+            }
             ([], None) => Err(not_found(uri, None, &candidates.nearest)),
             (several, _) => Err(ambiguous(uri, several)),
         }
+    }
+
+    /// Whether a server may be asked for a URI that the index doesn't know. The owner may ask
+    /// anything; a scope ends where the config's own patterns for the server do.
+    fn may_be_asked(&self, view: &View, key: &ResourceKey) -> Result<bool, ApiError> {
+        if !view.filter.allows_uri(&key.uri) {
+            return Ok(false);
+        }
+        // The index knows it, and the view doesn't show it.
+        if self.store.keys_of_uri(&key.uri)?.contains(key) {
+            return Ok(false);
+        }
+        let config = self.config.load();
+        let Some(server) = config.servers.get(&key.server).filter(|_| view.scope.is_some()) else {
+            return Ok(true);
+        };
+        // The config room has checked the patterns; one that is bad lets nothing through.
+        let matches = |patterns: &[String], none: bool| match config::globs(patterns) {
+            Ok(None) => none,
+            Ok(Some(globs)) => globs.is_match(&*key.uri),
+            Err(_) => !none,
+        };
+        Ok(matches(&server.follow.include, true) && !matches(&server.follow.exclude, false))
     }
 
     fn live(
@@ -185,9 +263,14 @@ impl App {
     }
 
     /// The text that the index holds, where the server's own can't be had.
-    fn last_good(&self, key: &ResourceKey, error: &ReadError) -> Result<Reading, ApiError> {
+    fn last_good(
+        &self,
+        view: &View,
+        key: &ResourceKey,
+        error: &ReadError,
+    ) -> Result<Reading, ApiError> {
         if let ReadError::Source(SourceError::NotFound { message, .. }) = error {
-            let nearest = self.candidates(&key.uri, Some(&key.server))?.nearest;
+            let nearest = self.candidates(&key.uri, &view.of_server(key.server.clone()))?.nearest;
             return Err(not_found(&key.uri, Some((&key.server, message)), &nearest));
         }
         match self.store.entry(key)? {

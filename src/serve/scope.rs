@@ -1,24 +1,217 @@
-//! What a caller may see: the scope it names, narrowed by what it asks for.
+//! Who asks, and what it may see: the scope of its token or the one it names, narrowed by what it
+//! asks for. What lies outside looks as if it weren't there.
 
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use super::App;
+use super::api::ErrorCode;
 use super::error::ApiError;
-use crate::config::{Config, ScopeConfig};
-use crate::model::ServerName;
+use crate::config::{Config, ScopeConfig, globs, sha256_hex};
+use crate::index::IndexError;
+use crate::model::{ResourceKey, ServerName};
 use crate::search::filter::{Clause, Filter};
+use crate::sync::control::Event;
 
-/// The filter of a scope by its name; everything when none is named.
-///
-/// # Errors
-/// The scope isn't in the config, or a pattern of it can't be used (the config room checks them).
-pub fn filter(config: &Config, scope: Option<&str>) -> Result<Filter, ApiError> {
-    let Some(name) = scope else { return Ok(Filter::default()) };
-    let Some(scope) = config.scopes.get(name) else {
-        return Err(ApiError::unknown_scope(name, config.scopes.keys().map(String::as_str)));
-    };
-    let clause = clause(scope)
-        .map_err(|reason| ApiError::internal(format!("the scope {name:?}: {reason}")))?;
-    Ok(Filter::default().and(clause))
+/// Who asks, as its face found out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Caller {
+    /// The scope that it can't leave: its token's. The owner has none.
+    pub bound: Option<String>,
+    /// What it calls itself, for the trace.
+    pub client: String,
+}
+
+impl Caller {
+    /// Who sees everything.
+    pub fn owner(client: impl Into<String>) -> Self {
+        Self { bound: None, client: client.into() }
+    }
+
+    /// Who sees one scope and nothing else.
+    pub fn of_scope(scope: impl Into<String>, client: impl Into<String>) -> Self {
+        Self { bound: Some(scope.into()), client: client.into() }
+    }
+}
+
+/// What one request may see.
+#[derive(Clone, Debug, Default)]
+pub struct View {
+    pub scope: Option<String>,
+    /// Whether the caller can't leave the scope.
+    pub bound: bool,
+    pub filter: Filter,
+    /// The scope's, as the config has them.
+    pub pins: Vec<String>,
+    /// Most tokens that the scope's answers may have.
+    pub max_tokens: Option<usize>,
+}
+
+impl View {
+    pub fn sees_server(&self, server: &ServerName) -> bool {
+        self.filter.allows_server(server.as_str())
+    }
+
+    /// The smaller of what is asked for and what the scope allows.
+    pub fn budget(&self, asked: Option<usize>) -> Option<usize> {
+        match (asked, self.max_tokens) {
+            (Some(asked), Some(most)) => Some(asked.min(most)),
+            (asked, most) => asked.or(most),
+        }
+    }
+
+    /// As this, only of one server.
+    pub fn of_server(&self, server: ServerName) -> Filter {
+        let clause = Clause { servers: Some(vec![server]), ..Clause::default() };
+        self.filter.clone().and(clause)
+    }
+}
+
+/// The scopes of one config, made ready once.
+#[derive(Debug)]
+pub struct Scopes {
+    config: Arc<Config>,
+    views: BTreeMap<String, Result<View, String>>,
+}
+
+impl Scopes {
+    pub fn new(config: Arc<Config>) -> Self {
+        let views = config.scopes.iter().map(|(name, scope)| {
+            let view = clause(scope).map(|clause| View {
+                scope: Some(name.clone()),
+                bound: false,
+                filter: Filter::default().and(clause),
+                pins: scope.pins.clone(),
+                max_tokens: scope.max_tokens.map(|tokens| tokens as usize),
+            });
+            (name.clone(), view)
+        });
+        Self { views: views.collect(), config }
+    }
+
+    pub fn are_of(&self, config: &Arc<Config>) -> bool {
+        Arc::ptr_eq(&self.config, config)
+    }
+
+    /// # Errors
+    /// There is no such scope among those that the caller may know of.
+    pub fn view(&self, caller: &Caller, named: Option<&str>) -> Result<View, ApiError> {
+        let name = match (&caller.bound, named) {
+            (None, None) => return Ok(View::default()),
+            (None, Some(named)) => named,
+            (Some(own), Some(named)) if own != named => {
+                return Err(ApiError::unknown_scope(named, [own.as_str()]));
+            }
+            (Some(own), _) => own,
+        };
+        match self.views.get(name) {
+            Some(Ok(view)) => Ok(View { bound: caller.bound.is_some(), ..view.clone() }),
+            Some(Err(reason)) => {
+                Err(ApiError::internal(format!("the scope {name:?} can't be used: {reason}")))
+            }
+            // Its scope went with a reload, and its token with it.
+            None if caller.bound.is_some() => Err(unauthorized()),
+            None => Err(ApiError::unknown_scope(name, self.views.keys().map(String::as_str))),
+        }
+    }
+
+    /// The scope whose token this is. Every scope is compared, each in constant time.
+    pub fn of_token(&self, token: &str) -> Option<&str> {
+        let hash = sha256_hex(token);
+        let mut found = None;
+        for (name, scope) in &self.config.scopes {
+            let same = scope.token_sha256.as_ref().is_some_and(|other| equal(&hash, other));
+            if same && found.is_none() {
+                found = Some(name.as_str());
+            }
+        }
+        found
+    }
+
+    pub fn have_tokens(&self) -> bool {
+        self.config.scopes.values().any(|scope| scope.token_sha256.is_some())
+    }
+}
+
+pub(super) fn unauthorized() -> ApiError {
+    ApiError::new(ErrorCode::Unauthorized, "no scope has this token")
+        .hint(Some("`resdex token new SCOPE` makes one"))
+}
+
+/// Looks at every byte, whatever the first ones are.
+fn equal(a: &str, b: &str) -> bool {
+    a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |acc, (a, b)| acc | (a ^ b)) == 0
+}
+
+impl App {
+    /// The scopes of the config in force.
+    pub fn scopes(&self) -> Arc<Scopes> {
+        let config = self.config.load_full();
+        let scopes = self.scopes.load_full();
+        match scopes {
+            Some(scopes) if scopes.are_of(&config) => scopes,
+            _ => {
+                let scopes = Arc::new(Scopes::new(config));
+                self.scopes.store(Some(scopes.clone()));
+                scopes
+            }
+        }
+    }
+
+    /// What a caller may see, narrowed to the scope that it names.
+    ///
+    /// # Errors
+    /// A scope that isn't in the config, or isn't the caller's.
+    pub fn view(&self, caller: &Caller, scope: Option<&str>) -> Result<View, ApiError> {
+        self.scopes().view(caller, scope)
+    }
+
+    /// The servers that a view shows, in the order of names.
+    pub(super) fn servers_in(&self, view: &View) -> Vec<ServerName> {
+        let mut names = self.control.names();
+        names.retain(|name| view.sees_server(name));
+        names
+    }
+
+    /// Whether a view shows a resource. One that isn't indexed has no MIME type yet, and shows
+    /// where no type is asked for.
+    ///
+    /// # Errors
+    /// The index can't be read.
+    pub(super) fn sees(&self, view: &View, key: &ResourceKey) -> Result<bool, IndexError> {
+        if !view.sees_server(&key.server) || !view.filter.allows_uri(&key.uri) {
+            return Ok(false);
+        }
+        if view.filter.clauses().iter().all(|clause| clause.mime_types.is_none()) {
+            return Ok(true);
+        }
+        let entry = self.store.entry(key)?;
+        let mime_type = entry
+            .as_ref()
+            .and_then(|entry| entry.mime_type.as_deref().or(entry.resource.mime_type.as_deref()));
+        Ok(entry.is_some() && view.filter.allows_mime_type(mime_type.unwrap_or_default()))
+    }
+}
+
+impl App {
+    /// Whether an event may be told to a caller. Numbers and messages may be about anything, so a
+    /// scope's callers get the states of its servers and what becomes of its resources.
+    pub async fn shows(self: &Arc<Self>, caller: &Caller, event: &Event) -> bool {
+        let Ok(view) = self.view(caller, None) else { return false };
+        if !view.bound {
+            return true;
+        }
+        let (server, uri) = match event {
+            Event::State { server, .. } => return view.filter.allows_server(server),
+            Event::Read { server, uri }
+            | Event::Indexed { server, uri }
+            | Event::Removed { server, uri } => (server, uri),
+            _ => return false,
+        };
+        let Ok(server) = ServerName::new(server) else { return false };
+        let key = ResourceKey { server, uri: uri.as_str().into() };
+        self.blocking(move |app| Ok(app.sees(&view, &key)?)).await.unwrap_or(false)
+    }
 }
 
 fn clause(scope: &ScopeConfig) -> Result<Clause, String> {
@@ -31,20 +224,6 @@ fn clause(scope: &ScopeConfig) -> Result<Clause, String> {
             .map(|()| scope.mime_types.iter().map(|m| m.to_lowercase()).collect()),
         uri_prefix: None,
     })
-}
-
-/// Globs over whole URIs: `*` doesn't cross `/`, `**` does. None when there are no patterns.
-fn globs(patterns: &[String]) -> Result<Option<GlobSet>, String> {
-    if patterns.is_empty() {
-        return Ok(None);
-    }
-    let mut set = GlobSetBuilder::new();
-    for pattern in patterns {
-        set.add(
-            GlobBuilder::new(pattern).literal_separator(true).build().map_err(|e| e.to_string())?,
-        );
-    }
-    set.build().map(Some).map_err(|e| e.to_string())
 }
 
 /// The servers that a request names, each checked to exist. Empty means all.
@@ -73,7 +252,6 @@ pub fn server(name: &str, known: &[ServerName]) -> Result<ServerName, ApiError> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serve::api::ErrorCode;
 
     fn config() -> Config {
         let mut config = Config::default();
@@ -84,6 +262,8 @@ mod tests {
                 include: vec!["**".into()],
                 exclude: vec!["wiki://pages/hr/**".into(), "wiki://pages/*.tmp".into()],
                 mime_types: vec!["Text/*".into(), "application/pdf".into()],
+                max_tokens: Some(400),
+                token_sha256: Some(sha256_hex("bot's token")),
                 ..ScopeConfig::default()
             },
         );
@@ -91,9 +271,14 @@ mod tests {
         config
     }
 
+    fn scopes() -> Scopes {
+        Scopes::new(Arc::new(config()))
+    }
+
     #[test]
     fn a_scope_is_a_filter() {
-        let filter = filter(&config(), Some("support-bot")).unwrap();
+        let owner = Caller::owner("test");
+        let view = scopes().view(&owner, Some("support-bot")).unwrap();
         for (server, uri, mime, allowed) in [
             ("wiki", "wiki://pages/eng/怎么退款", Some("text/markdown"), true),
             ("手册", "wiki://pages/eng", Some("TEXT/plain; charset=utf-8"), true),
@@ -105,18 +290,50 @@ mod tests {
             ("wiki", "wiki://pages/eng", None, false),
             ("docs", "wiki://pages/eng", Some("text/markdown"), false),
         ] {
-            assert_eq!(filter.allows(server, uri, mime), allowed, "{server} {uri} {mime:?}");
+            assert_eq!(view.filter.allows(server, uri, mime), allowed, "{server} {uri} {mime:?}");
         }
-        assert!(super::filter(&config(), Some("everything")).unwrap().allows("x", "y", None));
-        assert!(super::filter(&config(), None).unwrap().is_everything());
+        assert!(!view.bound);
+        let everything = scopes().view(&owner, Some("everything")).unwrap();
+        assert!(everything.filter.allows("x", "y", None));
+        assert!(scopes().view(&owner, None).unwrap().filter.is_everything());
+        for (asked, budget) in [(None, 400), (Some(100), 100), (Some(9000), 400)] {
+            assert_eq!(view.budget(asked), Some(budget));
+        }
+        assert_eq!(everything.budget(None), None);
+    }
+
+    #[test]
+    fn a_token_is_its_scope() {
+        let scopes = scopes();
+        assert!(scopes.have_tokens());
+        assert_eq!(scopes.of_token("bot's token"), Some("support-bot"));
+        for other in ["", "bot's tokem", "bot's token ", &sha256_hex("bot's token")] {
+            assert_eq!(scopes.of_token(other), None, "{other}");
+        }
+        let bot = Caller::of_scope("support-bot", "test");
+        for named in [None, Some("support-bot")] {
+            let view = scopes.view(&bot, named).unwrap();
+            assert!(view.bound && view.scope.as_deref() == Some("support-bot"));
+        }
+        // One that there is and one that there isn't can't be told apart.
+        let answer = |name: &str| {
+            let detail = scopes.view(&bot, Some(name)).unwrap_err().detail;
+            (detail.code, detail.message.replace(name, "NAME"), detail.hint)
+        };
+        assert_eq!(answer("everything"), answer("everythinh"));
+        let gone = Caller::of_scope("gone", "test");
+        assert_eq!(scopes.view(&gone, None).unwrap_err().detail.code, ErrorCode::Unauthorized);
     }
 
     #[test]
     fn an_unknown_name_is_an_error_that_names_the_nearest() {
-        let error = filter(&config(), Some("support-bots")).unwrap_err();
+        let owner = Caller::owner("test");
+        let error = scopes().view(&owner, Some("support-bots")).unwrap_err();
         assert_eq!(error.detail.code, ErrorCode::UnknownScope);
         assert_eq!(error.detail.hint.as_deref(), Some("did you mean \"support-bot\"?"));
-        let error = filter(&Config::default(), Some("x")).unwrap_err();
+        let none = Scopes::new(Arc::new(Config::default()));
+        assert!(!none.have_tokens());
+        let error = none.view(&owner, Some("x")).unwrap_err();
         assert!(error.detail.hint.unwrap().contains("no scopes"));
 
         let known = [ServerName::new("handbook").unwrap(), ServerName::new("wiki").unwrap()];

@@ -2,9 +2,10 @@
 
 use std::time::Instant;
 
+use super::App;
 use super::api::{self, Hit, Passage, SearchRequest, SearchResponse};
 use super::error::ApiError;
-use super::{App, scope};
+use super::scope::{self, Caller};
 use crate::model::Outcome;
 use crate::search;
 use crate::search::filter::Clause;
@@ -17,14 +18,16 @@ impl App {
     /// A request out of its bounds, an unknown server or scope, or a fault of the index.
     pub fn search(
         &self,
+        caller: &Caller,
         request: &SearchRequest,
         request_id: &str,
     ) -> Result<SearchResponse, ApiError> {
         let started = Instant::now();
         let config = self.config.load();
         check(request, config.limits.max_query_bytes)?;
-        let mut filter = scope::filter(&config, request.scope.as_deref())?;
-        let servers = scope::servers(request.servers.as_deref(), &self.control.names())?;
+        let view = self.view(caller, request.scope.as_deref())?;
+        let servers = scope::servers(request.servers.as_deref(), &self.servers_in(&view))?;
+        let mut filter = view.filter.clone();
         let mime_types = request.mime_types.clone().unwrap_or_default();
         if !servers.is_empty() || !mime_types.is_empty() || request.uri_prefix.is_some() {
             filter = filter.and(Clause {
@@ -52,7 +55,11 @@ impl App {
                 max_answer_bytes: config.limits.max_answer_bytes,
             },
         )?;
-        let hits = answer.hits.into_iter().map(|found| {
+        // Once more, whatever the index says.
+        let hits = answer.hits.into_iter().filter(|hit| {
+            view.filter.allows(hit.key.server.as_str(), &hit.key.uri, hit.mime_type.as_deref())
+        });
+        let hits = hits.map(|found| {
             let stale = self.control.is_stale(&found.key);
             hit(found, stale, request.passages > 1)
         });

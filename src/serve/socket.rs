@@ -4,26 +4,16 @@ use std::fs::{self, DirBuilder, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
-use hyper_util::service::TowerToHyperService;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use super::listen;
 use crate::config::SocketConfig;
 
 /// Longest path that a socket's address holds on Linux, without its end mark.
 const MAX_PATH_BYTES: usize = 107;
-/// How long a connection may take to send a request's head.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long requests in flight are waited for at the end.
-const DRAIN: Duration = Duration::from_secs(5);
 
 /// Why the socket can't be had, and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -128,47 +118,7 @@ impl Socket {
 
     /// Serves until `shutdown`, then waits for requests in flight, but not for long.
     pub async fn serve(self, router: Router, connections: usize, shutdown: CancellationToken) {
-        let places = Arc::new(Semaphore::new(connections));
-        let graceful = GracefulShutdown::new();
-        loop {
-            let accepted = async {
-                // A place first: who finds none waits in the kernel's queue.
-                let place = Arc::clone(&places).acquire_owned().await.ok()?;
-                Some((self.listener.accept().await, place))
-            };
-            let (stream, place) = tokio::select! {
-                () = shutdown.cancelled() => break,
-                accepted = accepted => match accepted {
-                    Some((Ok((stream, _)), place)) => (stream, place),
-                    Some((Err(error), _)) => {
-                        tracing::warn!(%error, "a connection was not accepted");
-                        // Out of file descriptors, most likely: some must be given back first.
-                        tokio::time::sleep(Duration::from_millis(100)).await;
-                        continue;
-                    }
-                    None => break,
-                },
-            };
-            if let Err(reason) = self.admit(&stream) {
-                tracing::warn!(reason, "a connection was refused");
-                continue;
-            }
-            let connection = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEAD_TIMEOUT)
-                .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router.clone()));
-            let connection = graceful.watch(connection);
-            tokio::spawn(async move {
-                if let Err(error) = connection.await {
-                    tracing::debug!(%error, "a connection ended");
-                }
-                drop(place);
-            });
-        }
-        let open = graceful.count();
-        if tokio::time::timeout(DRAIN, graceful.shutdown()).await.is_err() {
-            tracing::warn!(open, "requests were still running at the end");
-        }
+        listen::serve(&self, router, connections, shutdown).await;
     }
 
     fn admit(&self, stream: &UnixStream) -> Result<(), String> {
@@ -179,6 +129,21 @@ impl Socket {
             return Ok(());
         }
         Err(format!("the peer's uid {uid} isn't ours; socket.allow_uids lets it in"))
+    }
+}
+
+impl listen::Accept for Socket {
+    type Stream = UnixStream;
+
+    async fn accept(&self) -> io::Result<Option<UnixStream>> {
+        let (stream, _) = self.listener.accept().await?;
+        Ok(match self.admit(&stream) {
+            Ok(()) => Some(stream),
+            Err(reason) => {
+                tracing::warn!(reason, "a connection was refused");
+                None
+            }
+        })
     }
 }
 

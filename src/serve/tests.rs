@@ -7,10 +7,15 @@ use tokio::sync::mpsc;
 
 use super::api::{ErrorCode, ResourcesQuery, SearchRequest, SyncRequest};
 use super::fake::{FakeStore, entry, key, skipped, time};
+use super::scope::Caller;
 use super::{App, cursor, parse_cursor};
 use crate::config::{Config, ScopeConfig};
 use crate::model::{ResourceTemplate, ServerName, ServerState, ServerStatus, SyncCounts};
 use crate::sync::control::{Control, Shared, SyncRequest as Asked, TemplateRow};
+
+pub fn owner() -> Caller {
+    Caller::owner("test")
+}
 
 pub fn server_status(name: &str, state: ServerState) -> ServerStatus {
     ServerStatus {
@@ -78,7 +83,7 @@ pub fn app() -> Arc<App> {
 
 #[test]
 fn a_search_is_shaped() {
-    let answer = app().search(&SearchRequest::new("refund"), "id-1").unwrap();
+    let answer = app().search(&owner(), &SearchRequest::new("refund"), "id-1").unwrap();
     assert_eq!(answer.request_id, "id-1");
     assert!(!answer.more);
     let [first, second] = &answer.hits[..] else { panic!("{answer:?}") };
@@ -101,7 +106,7 @@ fn a_search_is_shaped() {
 fn a_search_is_narrowed() {
     let app = app();
     let uris = |request: SearchRequest| {
-        let hits = app.search(&request, "x").unwrap().hits;
+        let hits = app.search(&owner(), &request, "x").unwrap().hits;
         hits.into_iter().map(|hit| hit.uri).collect::<Vec<_>>()
     };
     let base = SearchRequest::new("refund");
@@ -122,7 +127,7 @@ fn a_search_is_narrowed() {
         [""; 0]
     );
     assert_eq!(uris(SearchRequest { offset: 1, ..base.clone() }), ["wiki://pages/hr/pay"]);
-    let one = app.search(&SearchRequest { limit: 1, ..base }, "x").unwrap();
+    let one = app.search(&owner(), &SearchRequest { limit: 1, ..base }, "x").unwrap();
     assert!(one.more && one.hits.len() == 1);
 }
 
@@ -157,7 +162,7 @@ fn a_search_out_of_bounds_names_the_field() {
             "no scope is called \"boot\"",
         ),
     ] {
-        let error = app.search(&request, "x").unwrap_err().detail;
+        let error = app.search(&owner(), &request, "x").unwrap_err().detail;
         assert_eq!(error.code, code, "{error:?}");
         assert!(error.message.starts_with(start), "{error:?}");
     }
@@ -166,7 +171,7 @@ fn a_search_out_of_bounds_names_the_field() {
 #[test]
 fn resources_are_paged() {
     let app = app();
-    let all = app.resources(&ResourcesQuery::default()).unwrap();
+    let all = app.resources(&owner(), &ResourcesQuery::default()).unwrap();
     assert_eq!(all.resources.len(), 6);
     assert_eq!(all.next_cursor, None);
     let after = ResourcesQuery {
@@ -174,18 +179,24 @@ fn resources_are_paged() {
         ..ResourcesQuery::default()
     };
     let rest: Vec<_> =
-        app.resources(&after).unwrap().resources.into_iter().map(|r| r.uri).collect();
+        app.resources(&owner(), &after).unwrap().resources.into_iter().map(|r| r.uri).collect();
     assert_eq!(rest, ["shared://note", "shared://note", "wiki://pages/hr/pay"]);
     let skipped = ResourcesQuery { skipped: true, ..ResourcesQuery::default() };
-    let skipped = app.resources(&skipped).unwrap().resources;
+    let skipped = app.resources(&owner(), &skipped).unwrap().resources;
     assert_eq!(skipped.len(), 1);
     assert_eq!(skipped[0].reason.as_deref(), Some("image/png has no text"));
     for bad in ["", "!", "YQ", "L2E"] {
         let query = ResourcesQuery { cursor: Some(bad.into()), ..ResourcesQuery::default() };
-        assert!(app.resources(&query).unwrap_err().detail.message.starts_with("cursor: "), "{bad}");
+        assert!(
+            app.resources(&owner(), &query).unwrap_err().detail.message.starts_with("cursor: "),
+            "{bad}"
+        );
     }
     let unknown = ResourcesQuery { server: Some("x".into()), ..ResourcesQuery::default() };
-    assert_eq!(app.resources(&unknown).unwrap_err().detail.code, ErrorCode::UnknownServer);
+    assert_eq!(
+        app.resources(&owner(), &unknown).unwrap_err().detail.code,
+        ErrorCode::UnknownServer
+    );
 }
 
 #[test]
@@ -198,7 +209,8 @@ fn a_cursor_keeps_its_key() {
 #[test]
 fn sync_asks_the_named_servers() {
     let app = app();
-    let sync = |servers: Option<Vec<String>>| app.sync(&SyncRequest { servers, confirm: false });
+    let sync =
+        |servers: Option<Vec<String>>| app.sync(&owner(), &SyncRequest { servers, confirm: false });
     assert!(sync(None).unwrap().started.is_empty(), "their tasks are gone");
     assert_eq!(sync(Some(vec!["x".into()])).unwrap_err().detail.code, ErrorCode::UnknownServer);
     let (shared, mut asked) = shared("wiki", &[]);
@@ -211,14 +223,14 @@ fn sync_asks_the_named_servers() {
 fn status_tells_all() {
     let app = app();
     app.config_error.store(Some(Arc::new("resdex.toml:3: broken".into())));
-    let json = serde_json::to_value(app.status().unwrap()).unwrap();
+    let json = serde_json::to_value(app.status(&owner()).unwrap()).unwrap();
     assert_eq!(json["index"]["resources"], 6);
     assert_eq!(json["index"].get("paused"), None);
     assert_eq!(json["config"]["error"], "resdex.toml:3: broken");
     assert_eq!(json["servers"][0]["name"], "handbook");
     assert_eq!(json["servers"][1]["state"], "backoff");
     assert!(json["servers"][0]["last_error"].is_null());
-    let templates = app.templates().templates;
+    let templates = app.templates(&owner()).unwrap().templates;
     assert_eq!(templates.len(), 2);
     assert_eq!((&*templates[1].uri_template, templates[1].expanded), ("wiki://{+path}", 2));
 }

@@ -1,6 +1,13 @@
 //! What only the real binary can show: the config that changes under it, one instance, its end, and
 //! `resdex files` as a process.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a panic is how a test fails"
+)]
+
 #[path = "../common/daemon.rs"]
 mod daemon;
 

@@ -13,6 +13,7 @@ use resdex::index::writer::{Writer, WriterHandle};
 use resdex::model::{ServerName, ServerState, ServerStatus, SyncCause};
 use resdex::serve::App;
 use resdex::serve::api::{Hit, ResourceItem, ResourcesQuery, SearchRequest};
+use resdex::serve::scope::Caller;
 use resdex::source::mcp::{ConnectOptions, Grace};
 use resdex::sync::control::Control;
 use resdex::sync::{Clock, Context, Eras, Running, start};
@@ -156,7 +157,7 @@ impl Bench {
     pub fn hits(&self, query: &str) -> Vec<Hit> {
         let request = serde_json::json!({"query": query, "limit": 100});
         let request: SearchRequest = serde_json::from_value(request).unwrap();
-        self.app.search(&request, "test").unwrap().hits
+        self.app.search(&Caller::owner("test"), &request, "test").unwrap().hits
     }
 
     /// The URIs of the hits, in their own order.
@@ -177,7 +178,7 @@ impl Bench {
     /// What the index holds of a server.
     pub fn resources(&self, name: &str) -> Vec<ResourceItem> {
         let query = ResourcesQuery { server: Some(name.into()), ..ResourcesQuery::default() };
-        self.app.resources(&query).unwrap().resources
+        self.app.resources(&Caller::owner("test"), &query).unwrap().resources
     }
 
     /// Stops a server and waits until nothing is left of it.

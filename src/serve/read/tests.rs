@@ -1,9 +1,9 @@
 use super::super::fake::{entry, key, time};
-use super::super::tests::app;
+use super::super::tests::{app, owner};
 use super::*;
 
 async fn read(request: ReadRequest) -> Result<ReadResponse, ApiError> {
-    app().read(request).await
+    app().read(&owner(), request).await
 }
 
 fn of(uri: &str) -> ReadRequest {

@@ -2,6 +2,7 @@
 
 use std::os::unix::net::UnixListener as StdListener;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::StreamExt;
 use http::StatusCode;

@@ -1,3 +1,5 @@
+use std::path::PathBuf;
+
 use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
 
@@ -42,6 +44,7 @@ async fn an_event_over_the_limit_ends_the_stream() {
 /// A server of the legacy era over HTTP, of which one answer is replaced.
 struct Peer {
     url: String,
+    socket: Option<PathBuf>,
     serving: tokio::task::JoinHandle<()>,
 }
 
@@ -56,6 +59,22 @@ type Replace = fn(&str) -> Option<Response>;
 
 impl Peer {
     async fn start(replace: Replace) -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+        let router = Self::router(replace);
+        let serving = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        Self { url, socket: None, serving }
+    }
+
+    /// The same on a Unix socket.
+    fn at(socket: &Path) -> Self {
+        let listener = tokio::net::UnixListener::bind(socket).unwrap();
+        let router = Self::router(|_| None);
+        let serving = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        Self { url: "http://localhost/mcp".into(), socket: Some(socket.to_owned()), serving }
+    }
+
+    fn router(replace: Replace) -> axum::Router {
         let answer = move |request: Request| async move {
             if request.method() == http::Method::GET {
                 let none = || (StatusCode::METHOD_NOT_ALLOWED, "").into_response();
@@ -79,11 +98,7 @@ impl Peer {
             let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
             ([("mcp-session-id", "s1")], axum::Json(answer)).into_response()
         };
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-        let router = axum::Router::new().fallback(answer);
-        let serving = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-        Self { url, serving }
+        axum::Router::new().fallback(answer)
     }
 
     async fn connect(&self) -> Result<Session, SourceError> {
@@ -94,7 +109,7 @@ impl Peer {
             transport: config::Transport::Http {
                 url: self.url.clone(),
                 headers: std::collections::BTreeMap::new(),
-                unix_socket: None,
+                unix_socket: self.socket.clone(),
             },
             follow: config::Follow {
                 protocol: config::ProtocolChoice::Legacy,
@@ -123,6 +138,13 @@ fn of(method: &str, wanted: &str, response: impl FnOnce() -> Response) -> Option
 #[tokio::test]
 async fn a_resource_is_read() {
     assert_eq!(Peer::start(|_| None).await.read().await.as_deref(), Ok("words"));
+}
+
+#[tokio::test]
+async fn a_resource_is_read_over_a_unix_socket() {
+    let folder = tempfile::tempdir().unwrap();
+    let peer = Peer::at(&folder.path().join("sock"));
+    assert_eq!(peer.read().await.as_deref(), Ok("words"));
 }
 
 #[tokio::test]

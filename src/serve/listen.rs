@@ -1,0 +1,85 @@
+//! Connections, from whatever listener: a limit on how many, on how slow, and an end in order.
+
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// How long a connection may take to send a request's head; one that is kept alive, too.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long requests in flight are waited for at the end.
+const DRAIN: Duration = Duration::from_secs(5);
+
+/// Where connections come from.
+pub trait Accept: Send + Sync {
+    type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
+
+    /// The next connection; none for one that was refused.
+    fn accept(&self) -> impl Future<Output = io::Result<Option<Self::Stream>>> + Send;
+}
+
+/// Serves until `shutdown`, then waits for requests in flight, but not for long.
+pub async fn serve(
+    listener: &impl Accept,
+    router: Router,
+    connections: usize,
+    shutdown: CancellationToken,
+) {
+    let places = Arc::new(Semaphore::new(connections));
+    let open = TaskTracker::new();
+    loop {
+        let accepted = async {
+            // A place first: who finds none waits in the kernel's queue.
+            let place = Arc::clone(&places).acquire_owned().await.ok()?;
+            Some((listener.accept().await, place))
+        };
+        let (stream, place) = tokio::select! {
+            () = shutdown.cancelled() => break,
+            accepted = accepted => match accepted {
+                Some((Ok(Some(stream)), place)) => (stream, place),
+                Some((Ok(None), _)) => continue,
+                Some((Err(error), _)) => {
+                    tracing::warn!(%error, "a connection was not accepted");
+                    // Out of file descriptors, most likely: some must be given back first.
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    continue;
+                }
+                None => break,
+            },
+        };
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD_TIMEOUT)
+            .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router.clone()))
+            .with_upgrades();
+        let ending = shutdown.clone();
+        open.spawn(async move {
+            let mut connection = pin!(connection);
+            let ended = tokio::select! {
+                ended = connection.as_mut() => ended,
+                () = ending.cancelled() => {
+                    connection.as_mut().graceful_shutdown();
+                    connection.await
+                }
+            };
+            // When who asks goes away, this ends, and with it what was being done for it.
+            if let Err(error) = ended {
+                tracing::debug!(%error, "a connection ended");
+            }
+            drop(place);
+        });
+    }
+    open.close();
+    if tokio::time::timeout(DRAIN, open.wait()).await.is_err() {
+        tracing::warn!(open = open.len(), "requests were still running at the end");
+    }
+}

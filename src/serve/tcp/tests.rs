@@ -1,0 +1,114 @@
+//! A real port with the real router.
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+
+use super::*;
+use crate::config::{Config, ScopeConfig, sha256_hex};
+use crate::serve::http::openapi;
+use crate::serve::tests::app;
+
+async fn start(app: Arc<App>) -> (SocketAddr, CancellationToken) {
+    let stop = CancellationToken::new();
+    let tcp = Tcp::bind("127.0.0.1:0").await.unwrap();
+    let address = tcp.address();
+    tokio::spawn(tcp.serve(app, 64, stop.clone()));
+    (address, stop)
+}
+
+async fn send(address: SocketAddr, request: Request<String>) -> Response<Bytes> {
+    let stream = TcpStream::connect(address).await.unwrap();
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
+    tokio::spawn(connection);
+    let request = request.map(|body| Full::new(Bytes::from(body)));
+    let (head, body) = sender.send_request(request).await.unwrap().into_parts();
+    Response::from_parts(head, body.collect().await.unwrap().to_bytes())
+}
+
+fn with_token() -> Arc<App> {
+    let app = app();
+    let mut config = Config::clone(&app.config.load());
+    let token_sha256 = Some(sha256_hex("s3cret"));
+    config.scopes.insert(
+        "bot".into(),
+        ScopeConfig { token_sha256, exclude: vec!["wiki://**".into()], ..ScopeConfig::default() },
+    );
+    app.config.store(Arc::new(config));
+    app
+}
+
+#[tokio::test]
+async fn every_route_looks_at_host_origin_and_token() {
+    let (address, _stop) = start(with_token()).await;
+    let routes = openapi().paths.paths.into_keys();
+    for route in routes.chain(["/mcp".into(), "/nothing".into()]) {
+        for (host, origin, token, status) in [
+            ("evil.example", None, Some("s3cret"), StatusCode::FORBIDDEN),
+            ("localhost", Some("http://evil.example"), Some("s3cret"), StatusCode::FORBIDDEN),
+            ("localhost", None, Some("wrong"), StatusCode::UNAUTHORIZED),
+            ("localhost", None, None, StatusCode::UNAUTHORIZED),
+        ] {
+            if route == "/healthz" && token.is_none() {
+                continue;
+            }
+            // A body that is announced and never sent: who waits for it waits for ever.
+            let mut request =
+                Request::post(&route).header("host", host).header("expect", "100-continue");
+            if let Some(origin) = origin {
+                request = request.header("origin", origin);
+            }
+            if let Some(token) = token {
+                request = request.header("authorization", format!("Bearer {token}"));
+            }
+            let answer = send(address, request.body(String::new()).unwrap()).await;
+            assert_eq!(answer.status(), status, "{route} {host} {origin:?} {token:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_token_is_its_scope_on_every_route() {
+    let (address, _stop) = start(with_token()).await;
+    let ask = async |method: &str, route: &str, body: &str| {
+        let request = Request::builder()
+            .method(method)
+            .uri(route)
+            .header("host", address.to_string())
+            .header("authorization", "Bearer s3cret");
+        send(address, request.body(body.into()).unwrap()).await
+    };
+    for (method, route, body) in [
+        ("POST", "/v1/search", r#"{"query":"refund"}"#),
+        ("POST", "/v1/read", r#"{"uri":"wiki://pages/hr/pay"}"#),
+        ("POST", "/v1/read", r#"{"uri":"wiki://pages/hr/pa"}"#),
+        ("POST", "/v1/read", r#"{"uri":"wiki://pages/hr/pay","server":"wiki"}"#),
+        ("GET", "/v1/resources", ""),
+        ("GET", "/v1/templates", ""),
+    ] {
+        let answer = ask(method, route, body).await;
+        let text = String::from_utf8(answer.body().to_vec()).unwrap();
+        let text = text.replace("no server has wiki://pages/hr/pay", "");
+        let text = text.replace("no server has wiki://pages/hr/pa", "");
+        assert!(!text.contains("wiki://"), "{route} {body}: {text}");
+    }
+    let found = ask("POST", "/v1/search", r#"{"query":"refund"}"#).await;
+    assert_eq!(found.status(), StatusCode::OK);
+    let status = ask("GET", "/v1/status", "").await;
+    let status: serde_json::Value = serde_json::from_slice(status.body()).unwrap();
+    assert_eq!(status["index"]["resources"], 5, "{status}");
+}
+
+#[tokio::test]
+async fn what_a_client_can_unpack_is_compressed() {
+    let (address, _stop) = start(app()).await;
+    let request =
+        Request::get("/openapi.json").header("host", "localhost").header("accept-encoding", "gzip");
+    let answer = send(address, request.body(String::new()).unwrap()).await;
+    assert_eq!(answer.status(), StatusCode::OK);
+    assert_eq!(answer.headers()["content-encoding"], "gzip");
+    assert!(answer.body().starts_with(&[0x1f, 0x8b]));
+}
