@@ -14,10 +14,11 @@ use crate::model::ServerName;
 
 mod globals;
 
-use globals::{HTTP, INDEX, SOCKET, SYNC};
+use globals::{HTTP, INDEX, SOCKET, SYNC, TRACE};
 pub(super) use globals::{Limit, limit_fields};
 
-const SECTIONS: [&str; 7] = ["sync", "limits", "index", "http", "socket", "servers", "scopes"];
+const SECTIONS: [&str; 8] =
+    ["sync", "limits", "index", "http", "socket", "trace", "servers", "scopes"];
 const TEMPLATE: [&str; 2] = ["uri", "values"];
 const FOLLOW: [&str; 7] =
     ["schedule", "include", "exclude", "protocol", "templates", "subscribe", "max_subscriptions"];
@@ -43,11 +44,12 @@ pub(super) fn section_of(key: &str) -> Option<&'static str> {
     if limit_fields(&mut Limits::default()).iter().any(|(name, _)| *name == key) {
         return Some("[limits]");
     }
-    let tables: [(&str, &[&str]); 7] = [
+    let tables: [(&str, &[&str]); 8] = [
         ("[sync]", &SYNC),
         ("[index]", &INDEX),
         ("[http]", &HTTP),
         ("[socket]", &SOCKET),
+        ("[trace]", &TRACE),
         ("[servers.NAME]", &SERVER),
         ("[servers.NAME]", &FOLLOW),
         ("[scopes.NAME]", &SCOPE),
@@ -132,6 +134,7 @@ pub(super) fn read(reader: &mut Reader<'_>, config: &mut Config) -> Own {
                 "index" => globals::index(reader, entry, config),
                 "http" => globals::http(reader, entry, config),
                 "socket" => globals::socket(reader, entry, config),
+                "trace" => globals::trace(reader, entry, config),
                 "servers" => server(reader, entry, &mut own),
                 _ => scope(reader, entry, &mut own),
             }
