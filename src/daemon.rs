@@ -67,6 +67,7 @@ async fn run(options: ServeOptions) -> Result<(), CliError> {
     let (writer, writer_thread) = Writer::start(store.clone())?;
     let control = Arc::new(Control::default());
     let app = Arc::new(App::new(store.clone(), control.clone(), Arc::new(config.clone())));
+    app.keep_in(&options.state)?;
     let stop = CancellationToken::new();
 
     let socket = Socket::bind(&options.socket, &config.socket);
