@@ -4,6 +4,7 @@
 
 pub mod args;
 mod ask;
+mod bridge;
 mod config;
 mod eval;
 mod local;
@@ -22,7 +23,7 @@ use clap::Parser as _;
 use crate::client::ClientError;
 use crate::config::ConfigErrors;
 use crate::daemon::{self, ServeOptions};
-use args::{Cli, Command, ConfigCommand};
+use args::{Cli, Command, ConfigCommand, TokenCommand};
 use text::Look;
 
 /// Why a command failed, what to do about it, and what the process ends with.
@@ -125,11 +126,17 @@ fn run(command: Command) -> Result<(), CliError> {
             })
         }
         Command::Search(args) => ask::search(args, out),
+        Command::Context(args) => ask::context(args, out),
         Command::Read(args) => ask::read(args, out),
         Command::List(args) => ask::list(args, out),
         Command::Status(args) => ask::status(args, out),
         Command::Sync(args) => ask::sync(args, out),
         Command::Events(args) => ask::events(args, out),
+        Command::Trace(args) => ask::trace(args, out),
+        Command::Token(args) => match args.command {
+            TokenCommand::New(args) => local::token(&args, out),
+        },
+        Command::Mcp(args) => bridge::mcp(args),
         Command::Files(args) => local::files(&args),
         Command::Extract(args) => local::extract(&args, out),
         Command::Eval(args) => eval::eval(args, out),

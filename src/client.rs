@@ -9,7 +9,8 @@ use futures::{Stream, StreamExt};
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
-use hyper::client::conn::http1;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -17,10 +18,13 @@ use sse_stream::SseStream;
 use tokio::net::UnixStream;
 
 use crate::serve::api::{
-    ErrorResponse, ReadRequest, ReadResponse, ResourcesQuery, ResourcesResponse, SearchRequest,
-    SearchResponse, StatusResponse, SyncRequest, SyncResponse, TemplatesResponse,
+    ContextRequest, ContextResponse, ErrorResponse, MCP_UPGRADE, ReadRequest, ReadResponse,
+    ResourcesQuery, ResourcesResponse, SearchRequest, SearchResponse, StatusResponse, SyncRequest,
+    SyncResponse, TemplatesResponse, TraceQuery, TraceResponse,
 };
 
+/// What the daemon is told who asks.
+const AGENT: &str = concat!("resdex/", env!("CARGO_PKG_VERSION"));
 /// Longer than the daemon gives itself for any answer.
 const TIMEOUT: Duration = Duration::from_secs(120);
 /// More than the largest answer: a resource's blob in base64.
@@ -61,6 +65,50 @@ impl Client {
 
     pub async fn read(&self, request: &ReadRequest) -> Result<ReadResponse, ClientError> {
         self.call(Method::POST, "/v1/read", Some(request)).await
+    }
+
+    pub async fn context(&self, request: &ContextRequest) -> Result<ContextResponse, ClientError> {
+        self.call(Method::POST, "/v1/context", Some(request)).await
+    }
+
+    pub async fn trace(&self, query: &TraceQuery) -> Result<TraceResponse, ClientError> {
+        let mut parameters = url::form_urlencoded::Serializer::new(String::new());
+        if let Some(limit) = query.limit {
+            parameters.append_pair("limit", &limit.to_string());
+        }
+        for (name, value) in
+            [("scope", &query.scope), ("server", &query.server), ("uri", &query.uri)]
+        {
+            if let Some(value) = value {
+                parameters.append_pair(name, value);
+            }
+        }
+        let target = format!("/v1/trace?{}", parameters.finish());
+        self.call(Method::GET, &target, None::<&()>).await
+    }
+
+    /// A connection that speaks MCP as stdio does, one message a line.
+    pub async fn mcp(&self, scope: Option<&str>) -> Result<Upgraded, ClientError> {
+        let mut target = "/mcp".to_owned();
+        if let Some(scope) = scope {
+            let mut parameters = url::form_urlencoded::Serializer::new(String::new());
+            target += &format!("?{}", parameters.append_pair("scope", scope).finish());
+        }
+        let request = Request::builder()
+            .uri(target)
+            .header(header::HOST, "localhost")
+            .header(header::USER_AGENT, "resdex mcp")
+            .header(header::CONNECTION, "upgrade")
+            .header(header::UPGRADE, MCP_UPGRADE)
+            .body(Full::default())
+            .map_err(|error| self.broke_off(&error))?;
+        let response = self.connect().await?.send_request(request).await;
+        let response = response.map_err(|error| self.broke_off(&error))?;
+        if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+            self.success(response).await?;
+            return Err(self.not_understood(&"it has no MCP"));
+        }
+        hyper::upgrade::on(response).await.map_err(|error| self.broke_off(&error))
     }
 
     /// One page; the next with its `next_cursor`.
@@ -145,12 +193,7 @@ impl Client {
         target: &str,
         body: Option<&impl Serialize>,
     ) -> Result<Response<Incoming>, ClientError> {
-        let no_daemon = |reason| ClientError::NoDaemon { path: self.path.clone(), reason };
-        let stream = UnixStream::connect(&self.path).await.map_err(no_daemon)?;
-        let (mut sender, connection) =
-            http1::handshake(TokioIo::new(stream)).await.map_err(|error| self.broke_off(&error))?;
-        // Ends by itself when the answer has been read or dropped.
-        tokio::spawn(connection);
+        let mut sender = self.connect().await?;
         let body = match body {
             Some(body) => serde_json::to_vec(body).map_err(|error| self.not_understood(&error))?,
             None => vec![],
@@ -159,10 +202,21 @@ impl Client {
             .method(method)
             .uri(target)
             .header(header::HOST, "localhost")
+            .header(header::USER_AGENT, AGENT)
             .header(header::CONTENT_TYPE, "application/json")
             .body(Full::new(Bytes::from(body)))
             .map_err(|error| self.broke_off(&error))?;
         sender.send_request(request).await.map_err(|error| self.broke_off(&error))
+    }
+
+    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, ClientError> {
+        let no_daemon = |reason| ClientError::NoDaemon { path: self.path.clone(), reason };
+        let stream = UnixStream::connect(&self.path).await.map_err(no_daemon)?;
+        let (sender, connection) =
+            http1::handshake(TokioIo::new(stream)).await.map_err(|error| self.broke_off(&error))?;
+        // Ends by itself when the answer has been read or dropped.
+        tokio::spawn(connection.with_upgrades());
+        Ok(sender)
     }
 
     async fn success(

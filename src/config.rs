@@ -43,6 +43,7 @@ pub struct Config {
     pub index: IndexConfig,
     pub http: HttpConfig,
     pub socket: SocketConfig,
+    pub trace: TraceConfig,
     pub servers: BTreeMap<ServerName, ServerConfig>,
     pub scopes: BTreeMap<String, ScopeConfig>,
     /// Things that work but deserve a look, each with its file.
@@ -366,6 +367,13 @@ impl Default for SocketConfig {
     fn default() -> Self {
         Self { mode: 0o600, group: None, allow_uids: vec![] }
     }
+}
+
+/// What the trace keeps.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TraceConfig {
+    /// Queries as they were asked, instead of a hash of each.
+    pub queries: bool,
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::model::{
-    Chunk, ContentHash, Fingerprint, Manifest, Outcome, Resource, ResourceKey, ServerName,
+    Audience, Chunk, ContentHash, Fingerprint, Manifest, Outcome, Resource, ResourceKey, ServerName,
 };
 use crate::search::filter::Filter;
 use crate::search::query::Query;
@@ -141,6 +141,8 @@ pub struct ResourceRow {
     pub title: String,
     pub mime_type: Option<String>,
     pub size: Option<u64>,
+    /// As its server describes it.
+    pub resource: Resource,
     pub outcome: Outcome,
     pub indexed_at: DateTime<Utc>,
 }
@@ -174,6 +176,7 @@ pub struct StoreHit {
     pub last_modified: Option<String>,
     pub indexed_at: DateTime<Utc>,
     pub outcome: Outcome,
+    pub audience: Audience,
     /// The server's, which is what a hit by name is shown with.
     pub description: Option<String>,
     /// The engine's own.
@@ -239,7 +242,7 @@ pub enum IndexError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Audience, Origin};
+    use crate::model::Origin;
 
     #[test]
     fn what_is_shown_or_indexed_is_in_the_hash() {

@@ -1,5 +1,6 @@
 //! Request → grouped hits with snippets. Uses the index's contract and the model, nothing else.
 
+pub mod context;
 pub mod filter;
 pub mod query;
 pub mod snippet;
@@ -11,7 +12,7 @@ use self::filter::{Clause, Filter};
 use self::query::{Bounds, Query};
 use self::snippet::Snippet;
 use crate::index::{IndexError, IndexStore, StoreHit, StorePassage, StoreRequest};
-use crate::model::{Chunk, ContentHash, Outcome, ResourceKey, ServerName};
+use crate::model::{Audience, Chunk, ContentHash, Outcome, ResourceKey, ServerName};
 
 /// What a caller asks.
 #[derive(Clone, Debug)]
@@ -69,6 +70,7 @@ pub struct Hit {
     pub last_modified: Option<String>,
     pub indexed_at: DateTime<Utc>,
     pub outcome: Outcome,
+    pub audience: Audience,
     /// The engine's own.
     pub score: f32,
     /// 0–1, and the same across queries.
@@ -188,6 +190,7 @@ fn hit(stored: StoreHit, rank: usize) -> Hit {
         last_modified,
         indexed_at,
         outcome,
+        audience,
         description,
         score,
         relevance,
@@ -205,6 +208,7 @@ fn hit(stored: StoreHit, rank: usize) -> Hit {
         last_modified,
         indexed_at,
         outcome,
+        audience,
         score,
         relevance,
         passages,

@@ -6,19 +6,27 @@
 pub mod api;
 pub mod body;
 mod candidates;
+pub mod context;
 pub mod cut;
+pub mod dify;
 pub mod error;
 pub mod guard;
 pub mod http;
 mod listen;
+pub mod mcp;
 pub mod nearest;
+pub mod pins;
 pub mod read;
 pub mod scope;
 pub mod search;
 pub mod socket;
 pub mod tcp;
+pub mod tokenizer;
+pub mod trace;
 
 use std::collections::HashMap;
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -36,7 +44,9 @@ use api::{
     ResourcesResponse, StatusResponse, SyncRequest, SyncResponse, TemplateItem, TemplatesResponse,
 };
 use error::ApiError;
+use pins::Pins;
 use scope::{Caller, Scopes, View};
+use trace::Trace;
 
 /// What the verbs work on. Shared by all faces; the daemon replaces what a reload changes.
 pub struct App {
@@ -50,6 +60,8 @@ pub struct App {
     started: Instant,
     /// Of `config`, made when first asked for.
     scopes: ArcSwapOption<Scopes>,
+    pub pins: Pins,
+    pub trace: Trace,
 }
 
 impl App {
@@ -62,7 +74,18 @@ impl App {
             paused: ArcSwapOption::empty(),
             started: Instant::now(),
             scopes: ArcSwapOption::empty(),
+            pins: Pins::default(),
+            trace: Trace::default(),
         }
+    }
+
+    /// Keeps what is pinned and what is traced in the state folder, from now on.
+    ///
+    /// # Errors
+    /// The folder's files can't be had.
+    pub fn keep_in(&self, state: &Path) -> io::Result<()> {
+        self.pins.keep_in(state)?;
+        self.trace.keep_in(state)
     }
 
     /// What is known of the resources that the caller may see, a page at a time.

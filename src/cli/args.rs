@@ -29,11 +29,15 @@ Exit codes: 0 done; 1 failed; 2 wrong usage or config; 3 no daemon answers at th
 pub enum Command {
     Serve(Serve),
     Search(Search),
+    Context(Context),
     Read(Read),
     List(List),
     Status(Status),
     Sync(Sync),
     Events(Events),
+    Trace(Trace),
+    Token(TokenArgs),
+    Mcp(Mcp),
     Files(Files),
     Extract(Extract),
     Eval(Eval),
@@ -135,6 +139,39 @@ pub struct Output {
     pub socket: SocketArg,
 }
 
+/// Pack the best passages into a block for a prompt, within a budget of tokens
+///
+/// Pins come first. Each passage is fenced as data and cited by number, server, URI and lines. The text
+/// goes to stdout exactly as a model is to get it, unless that is a terminal.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  resdex context refund deadline
+  resdex context 退款 --scope support-bot --max-tokens 1500
+  resdex context refund --pin handbook:///tone.md --json | jq '.citations'")]
+pub struct Context {
+    /// Words in any language; may be missing where pins are all that is wanted
+    #[arg(value_name = "QUERY")]
+    pub query: Vec<String>,
+    /// Most tokens, as --tokenizer counts; never more than the scope allows [default: 4000]
+    #[arg(long, value_name = "N")]
+    pub max_tokens: Option<usize>,
+    /// What can be found, what is pinned, and how many tokens at most: a scope of the config
+    #[arg(long, value_name = "NAME")]
+    pub scope: Option<String>,
+    /// With the pins of this conversation, a name of your own choice
+    #[arg(long, value_name = "ID")]
+    pub conversation: Option<String>,
+    /// Put this resource first, this time; may be given several times
+    #[arg(long = "pin", value_name = "URI")]
+    pub pins: Vec<String>,
+    /// o200k_base, o200k_harmony, cl100k_base, p50k_base or r50k_base [default: o200k_base]
+    #[arg(long, value_name = "NAME")]
+    pub tokenizer: Option<String>,
+    #[command(flatten)]
+    pub output: Output,
+}
+
 /// Read a resource from its server, now
 ///
 /// Where the server is away, the last good text is shown and said to be stale. Text is printed with
@@ -231,6 +268,84 @@ pub struct Events {
     /// Print each event as one line of JSON
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub socket: SocketArg,
+}
+
+/// Show what was searched and read lately, by whom
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  resdex trace --scope support-bot           what did this bot read?
+  resdex trace --uri handbook:///refunds.md  who reads this document?
+  resdex trace -n 1000 --json | jq -r '.entries[].client' | sort | uniq -c")]
+pub struct Trace {
+    /// Most entries, 1-1000, the newest first
+    #[arg(short = 'n', long = "limit", value_name = "N", default_value_t = 50)]
+    pub limit: usize,
+    /// Only what was asked in this scope
+    #[arg(long, value_name = "S")]
+    pub scope: Option<String>,
+    /// Only what a resource of this server came up in
+    #[arg(long, value_name = "S")]
+    pub server: Option<String>,
+    /// Only what this resource came up in
+    #[arg(long, value_name = "U")]
+    pub uri: Option<String>,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Make tokens for scopes
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true)]
+pub struct TokenArgs {
+    #[command(subcommand)]
+    pub command: TokenCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum TokenCommand {
+    /// Print a new token for a scope, and the config line with its hash
+    ///
+    /// The token is shown this once; the config keeps only its hash. A client sends it as
+    /// `Authorization: Bearer TOKEN`, and sees its scope and nothing else.
+    #[command(after_help = "Example:\n  resdex token new support-bot")]
+    New(TokenNew),
+}
+
+#[derive(Debug, Args)]
+pub struct TokenNew {
+    /// The scope's name in the config
+    #[arg(value_name = "SCOPE")]
+    pub scope: String,
+    /// Print one JSON document and nothing else
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Be an MCP server on stdio in front of the daemon; start one if none runs
+///
+/// One entry in an MCP client's config for everything that the daemon knows: resources to list, read
+/// and subscribe to, and tools for clients that can only call tools.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  resdex mcp --config config/resdex.toml
+  resdex mcp --scope support-bot --no-start
+  claude mcp add resdex -- resdex mcp")]
+pub struct Mcp {
+    /// Show only what this scope of the config lets through
+    #[arg(long, value_name = "NAME")]
+    pub scope: Option<String>,
+    /// Fail where no daemon runs
+    #[arg(long)]
+    pub no_start: bool,
+    #[command(flatten)]
+    pub config: ConfigFiles,
+    /// Folder for the index of a daemon that is started [default: $XDG_STATE_HOME/resdex]
+    #[arg(long, value_name = "DIR", env = "RESDEX_STATE", hide_env_values = true, value_hint = ValueHint::DirPath)]
+    pub state: Option<PathBuf>,
     #[command(flatten)]
     pub socket: SocketArg,
 }

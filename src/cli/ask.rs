@@ -10,7 +10,8 @@ use super::{CliError, Out, note, paths, render, text};
 use crate::client::Client;
 use crate::model::{ServerState, ServerStatus};
 use crate::serve::api::{
-    ReadRequest, ResourcesQuery, ResourcesResponse, SearchRequest, StatusResponse, SyncRequest,
+    ContextRequest, ReadRequest, ResourcesQuery, ResourcesResponse, SearchRequest, StatusResponse,
+    SyncRequest, TraceQuery,
 };
 
 /// How long `sync --wait` waits for a server that shows no sign of doing anything.
@@ -53,6 +54,43 @@ pub fn search(args: args::Search, out: &Out) -> Result<(), CliError> {
         note(&format!("there is more: --offset {next}"));
     }
     Ok(())
+}
+
+pub fn context(args: args::Context, out: &Out) -> Result<(), CliError> {
+    let request = ContextRequest {
+        query: args.query.join(" "),
+        scope: args.scope,
+        conversation: args.conversation,
+        max_tokens: args.max_tokens,
+        pins: (!args.pins.is_empty()).then_some(args.pins),
+        tokenizer: args.tokenizer,
+    };
+    let answer = talk(args.output.socket, async |client| Ok(client.context(&request).await?))?;
+    if args.output.json {
+        return out.json(&answer);
+    }
+    answer.notes.iter().for_each(|text| note(text));
+    if answer.text.is_empty() {
+        note("nothing found; `resdex status` shows what is indexed");
+        return Ok(());
+    }
+    out.print(&text::block(&answer.text))?;
+    note(&format!("{} tokens of {}", answer.tokens, answer.tokenizer));
+    Ok(())
+}
+
+pub fn trace(args: args::Trace, out: &Out) -> Result<(), CliError> {
+    let query = TraceQuery {
+        limit: Some(args.limit),
+        scope: args.scope,
+        server: args.server,
+        uri: args.uri,
+    };
+    let answer = talk(args.output.socket, async |client| Ok(client.trace(&query).await?))?;
+    if args.output.json {
+        return out.json(&answer);
+    }
+    out.print(&render::trace(&answer, out.look))
 }
 
 pub fn read(args: args::Read, out: &Out) -> Result<(), CliError> {

@@ -2,13 +2,14 @@
 
 use std::fs;
 
+use base64::Engine as _;
 use clap::CommandFactory as _;
 
-use super::args::{Cli, Completions, Extract, Files, Man};
+use super::args::{Cli, Completions, Extract, Files, Man, TokenNew};
 use super::text::{self};
 use super::{CliError, Out, logs, note};
 use crate::chunk;
-use crate::config::Limits;
+use crate::config::{Limits, sha256_hex};
 use crate::extract::{self, Extraction};
 use crate::model::{Audience, Body, Content, Document, Format, Origin, Resource, Snapshot};
 use crate::source::files;
@@ -22,10 +23,7 @@ pub fn extract(args: &Extract, out: &Out) -> Result<(), CliError> {
         .map_or_else(|()| path.display().to_string(), |url| url.to_string());
     let body = match String::from_utf8(bytes) {
         Ok(text) => Body::Text(text),
-        Err(error) => {
-            use base64::Engine as _;
-            Body::Blob(base64::prelude::BASE64_STANDARD.encode(error.as_bytes()))
-        }
+        Err(error) => Body::Blob(base64::prelude::BASE64_STANDARD.encode(error.as_bytes())),
     };
     let resource = Resource {
         uri: uri.as_str().into(),
@@ -121,6 +119,28 @@ pub fn files(args: &Files) -> Result<(), CliError> {
     let served = runtime.block_on(files::serve_stdio(root.clone(), name));
     runtime.shutdown_background();
     served.map_err(|error| CliError::failed(error.to_string()))
+}
+
+/// A token of 256 random bits, and what the config keeps of it.
+pub fn token(args: &TokenNew, out: &Out) -> Result<(), CliError> {
+    let mut random = [0; 32];
+    rustix::rand::getrandom(&mut random[..], rustix::rand::GetRandomFlags::empty())
+        .map_err(|error| CliError::failed(format!("no random bytes can be had: {error}")))?;
+    let token = format!("rdx_{}", base64::prelude::BASE64_URL_SAFE_NO_PAD.encode(random));
+    let hash = sha256_hex(&token);
+    if args.json {
+        return out.json(&serde_json::json!({
+            "scope": args.scope, "token": token, "token_sha256": hash,
+        }));
+    }
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let scope = match args.scope.chars().all(plain) && !args.scope.is_empty() {
+        true => args.scope.clone(),
+        false => format!("{:?}", args.scope),
+    };
+    out.print(&format!("{token}\n\n[scopes.{}]\ntoken_sha256 = \"{hash}\"\n", text::line(&scope)))?;
+    note("the token is shown this once; the two lines belong in the config");
+    Ok(())
 }
 
 pub fn completions(args: &Completions, out: &Out) -> Result<(), CliError> {

@@ -8,7 +8,7 @@ use super::text::{self, Look};
 use crate::model::{ServerState, ServerStatus};
 use crate::serve::api::{
     Hit, Passage, ReadContent, ReadResponse, ResourceItem, ResourcesResponse, SearchResponse,
-    StatusResponse, SyncResponse, TemplatesResponse,
+    StatusResponse, SyncResponse, TemplatesResponse, TraceResponse, TraceVerb,
 };
 
 /// Rank and title, where it is, and the passage with what matched.
@@ -126,6 +126,40 @@ pub fn resources(page: &ResourcesResponse, look: Look) -> String {
         ]
     };
     text::table(&page.resources.iter().map(row).collect::<Vec<_>>())
+}
+
+/// One line a search, context or read, and below it what came up.
+pub fn trace(answer: &TraceResponse, look: Look) -> String {
+    let mut out = String::new();
+    for entry in &answer.entries {
+        let verb = match entry.verb {
+            TraceVerb::Search => "search",
+            TraceVerb::Context => "context",
+            TraceVerb::Read => "read",
+        };
+        let mut about = vec![
+            entry.time.format("%Y-%m-%d %H:%M:%S").to_string(),
+            look.bold(verb),
+            text::line(&entry.client).into_owned(),
+        ];
+        about.extend(entry.scope.as_deref().map(|scope| format!("scope {}", text::line(scope))));
+        about.extend(entry.query.as_deref().map(|query| format!("{:?}", text::line(query))));
+        about.extend(entry.query_hash.as_deref().map(|hash| look.dim(&text::line(hash))));
+        about.push(format!("{} tokens", thousands(entry.tokens as u64)));
+        about.push(format!("{} ms", entry.took_ms));
+        if entry.outcome != "ok" {
+            about.push(look.yellow(&text::line(&entry.outcome)));
+        }
+        out += &format!("{}\n", about.join("  "));
+        for resource in &entry.resources {
+            out += &format!(
+                "  {} {}\n",
+                look.dim(&text::line(&resource.server)),
+                look.cyan(&text::line(&resource.uri))
+            );
+        }
+    }
+    out
 }
 
 pub fn templates(answer: &TemplatesResponse, look: Look) -> String {

@@ -11,7 +11,7 @@ pub struct ConfigDiff {
     pub changed: Vec<ServerName>,
     pub removed: Vec<ServerName>,
     /// The sections for the whole daemon that differ: `sync`, `limits`, `index`, `http`, `socket`,
-    /// `scopes`.
+    /// `trace`, `scopes`.
     pub global_changed: Vec<&'static str>,
 }
 
@@ -35,6 +35,7 @@ pub fn diff(old: &Config, new: &Config) -> ConfigDiff {
         ("index", old.index != new.index),
         ("http", old.http != new.http),
         ("socket", old.socket != new.socket),
+        ("trace", old.trace != new.trace),
         ("scopes", old.scopes != new.scopes),
     ];
     ConfigDiff {

@@ -14,10 +14,11 @@ use crate::model::ServerName;
 
 mod globals;
 
-use globals::{HTTP, INDEX, SOCKET, SYNC};
+use globals::{HTTP, INDEX, SOCKET, SYNC, TRACE};
 pub(super) use globals::{Limit, limit_fields};
 
-const SECTIONS: [&str; 7] = ["sync", "limits", "index", "http", "socket", "servers", "scopes"];
+const SECTIONS: [&str; 8] =
+    ["sync", "limits", "index", "http", "socket", "trace", "servers", "scopes"];
 pub(super) const TEMPLATE: [&str; 2] = ["uri", "values"];
 const FOLLOW: [&str; 7] =
     ["schedule", "include", "exclude", "protocol", "templates", "subscribe", "max_subscriptions"];
@@ -39,11 +40,12 @@ const SCOPE: [&str; 8] =
 /// What makes a `[servers.NAME]` table a server rather than an addition to one.
 const TARGETS: [&str; 3] = ["command", "url", "files"];
 /// The keys of each section; those of `[limits]` are in [`limit_fields`].
-pub(super) const TABLES: [(&str, &[&str]); 7] = [
+pub(super) const TABLES: [(&str, &[&str]); 8] = [
     ("[sync]", &SYNC),
     ("[index]", &INDEX),
     ("[http]", &HTTP),
     ("[socket]", &SOCKET),
+    ("[trace]", &TRACE),
     ("[servers.NAME]", &SERVER),
     ("[servers.NAME]", &FOLLOW),
     ("[scopes.NAME]", &SCOPE),
@@ -134,6 +136,7 @@ pub(super) fn read(reader: &mut Reader<'_>, config: &mut Config) -> Own {
                 "index" => globals::index(reader, entry, config),
                 "http" => globals::http(reader, entry, config),
                 "socket" => globals::socket(reader, entry, config),
+                "trace" => globals::trace(reader, entry, config),
                 "servers" => server(reader, entry, &mut own),
                 _ => scope(reader, entry, &mut own),
             }

@@ -154,6 +154,11 @@ fn globals(toml: &mut Toml, config: &Config) {
     }
     let uids: Vec<i64> = config.socket.allow_uids.iter().map(|uid| i64::from(*uid)).collect();
     toml.list("allow_uids", &uids);
+    if config.trace.queries {
+        toml.blank();
+        toml.section(&["trace"]);
+        toml.value("queries", true);
+    }
 }
 
 fn show_server(toml: &mut Toml, config: &Config, server: &ServerConfig) {

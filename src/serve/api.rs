@@ -9,6 +9,10 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::model::ServerStatus;
 
+mod plug;
+
+pub use plug::*;
+
 /// Most hits of one answer.
 pub const MAX_LIMIT: usize = 100;
 /// Furthest hit that can be asked for: a caller who pages on wants another query.
@@ -163,7 +167,7 @@ pub struct ReadRequest {
     /// Only the contents with this number, from 0: a hit's `part`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<u32>,
-    /// At most about this many tokens of text.
+    /// At most this many tokens of text, as o200k counts; never more than the scope allows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1)]
     pub max_tokens: Option<usize>,
@@ -214,7 +218,7 @@ pub struct OutlineItem {
     pub start_line: u32,
     /// The last line before the next heading.
     pub end_line: u32,
-    /// About as many tokens stand in these lines.
+    /// As many tokens stand in these lines.
     pub tokens: usize,
     /// Which of the read's contents, from 0, where there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]

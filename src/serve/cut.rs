@@ -1,9 +1,8 @@
 //! Parts of a text: lines, a budget of tokens, an outline. Pure.
 //!
-//! A line ends with `\n` and belongs to it; lines count from 1.
+//! Tokens are counted by whoever asks. A line ends with `\n` and belongs to it; lines count from 1.
 
 use super::api::OutlineItem;
-use crate::chunk::estimate_tokens;
 use crate::model::Heading;
 
 /// Lines from `first` to `last`, both inclusive; to the end without `last`.
@@ -59,14 +58,14 @@ pub struct Cut<'a> {
 
 /// Whole lines of `text` as far as `max_tokens` go, or a piece of the first one if that alone is
 /// too long.
-pub fn budget(text: &str, max_tokens: usize) -> Cut<'_> {
+pub fn budget<'t>(text: &'t str, max_tokens: usize, count: &dyn Fn(&str) -> usize) -> Cut<'t> {
     let (mut at, mut tokens, mut whole_lines) = (0, 0, 0);
     for line in text.split_inclusive('\n') {
-        let more = estimate_tokens(line);
+        let more = count(line);
         if tokens + more > max_tokens {
             if at == 0 {
-                let piece = longest_prefix(line, max_tokens);
-                let tokens = estimate_tokens(piece);
+                let piece = longest_prefix(line, max_tokens, count);
+                let tokens = count(piece);
                 return Cut { text: piece, tokens, whole_lines, complete: false };
             }
             return Cut { text: &text[..at], tokens, whole_lines, complete: false };
@@ -84,21 +83,39 @@ pub fn floor(text: &str, at: usize) -> usize {
     (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
-/// By halving: the estimate grows with the text.
-fn longest_prefix(line: &str, max_tokens: usize) -> &str {
-    let (mut fits, mut over) = (0, line.len());
+/// By halving: the count grows with the text, or nearly so.
+fn longest_prefix<'t>(line: &'t str, max_tokens: usize, count: &dyn Fn(&str) -> usize) -> &'t str {
+    // No token is longer than some hundred bytes, so what is far beyond needn't be counted.
+    let (mut fits, mut over) = (0, line.len().min(max_tokens.saturating_mul(256)) + 1);
     while over - fits > 1 {
         let middle = floor(line, fits + (over - fits) / 2);
         if middle <= fits {
             break;
         }
-        if estimate_tokens(&line[..middle]) <= max_tokens { fits = middle } else { over = middle }
+        if count(&line[..middle]) <= max_tokens { fits = middle } else { over = middle }
     }
     &line[..fits]
 }
 
+/// Leaves out the deepest headings until the others cost no more than `max_tokens`; all of them if
+/// even the topmost do.
+pub fn shallow(mut items: Vec<OutlineItem>, max_tokens: usize) -> Vec<OutlineItem> {
+    // With its numbers, about what one heading costs.
+    let cost = |item: &OutlineItem| crate::chunk::estimate_tokens(&item.heading) + 12;
+    while items.iter().map(cost).sum::<usize>() > max_tokens {
+        let deepest = items.iter().map(|item| item.level).max().unwrap_or_default();
+        items.retain(|item| item.level < deepest);
+    }
+    items
+}
+
 /// The headings of a text, each with the lines up to the next one.
-pub fn outline(text: &str, headings: &[Heading], part: Option<u32>) -> Vec<OutlineItem> {
+pub fn outline(
+    text: &str,
+    headings: &[Heading],
+    part: Option<u32>,
+    count: &dyn Fn(&str) -> usize,
+) -> Vec<OutlineItem> {
     let mut items = Vec::with_capacity(headings.len());
     // Lines are counted on the way, once over the text.
     let (mut counted, mut line) = (0, 1_u32);
@@ -117,7 +134,7 @@ pub fn outline(text: &str, headings: &[Heading], part: Option<u32>) -> Vec<Outli
             heading: heading.text.clone(),
             start_line: line,
             end_line: line + lines.saturating_sub(1),
-            tokens: estimate_tokens(body),
+            tokens: count(body),
             part,
         });
         counted = at;
@@ -130,6 +147,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::chunk::estimate_tokens;
 
     #[test]
     fn lines_are_parsed() {
@@ -174,7 +192,7 @@ mod tests {
         let heading = |level, text: &str, at| Heading { level, text: text.into(), at };
         let headings =
             [heading(1, "A", at("# A")), heading(2, "Б", at("## Б")), heading(1, "C", at("# C"))];
-        let outline = outline(text, &headings, None);
+        let outline = outline(text, &headings, None, &estimate_tokens);
         let lines: Vec<_> = outline.iter().map(|i| (i.level, i.start_line, i.end_line)).collect();
         assert_eq!(lines, [(1, 2, 3), (2, 4, 6), (1, 7, 7)]);
         assert!(outline.iter().all(|item| item.tokens > 0));
@@ -186,7 +204,7 @@ mod tests {
             text in "[a-z退กй \n]{0,200}",
             max_tokens in 1_usize..40,
         ) {
-            let cut = budget(&text, max_tokens);
+            let cut = budget(&text, max_tokens, &estimate_tokens);
             prop_assert!(text.starts_with(cut.text));
             prop_assert!(cut.tokens <= max_tokens);
             prop_assert_eq!(cut.complete, cut.text.len() == text.len());

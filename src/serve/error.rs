@@ -44,6 +44,12 @@ impl ApiError {
         self
     }
 
+    /// The code as programs read it.
+    pub fn code(&self) -> String {
+        let code = serde_json::to_value(self.detail.code).unwrap_or_default();
+        code.as_str().unwrap_or("internal").to_owned()
+    }
+
     pub fn status(&self) -> StatusCode {
         match self.detail.code {
             ErrorCode::BadRequest | ErrorCode::UnknownServer | ErrorCode::UnknownScope => {

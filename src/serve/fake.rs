@@ -142,6 +142,7 @@ impl IndexStore for FakeStore {
                 title: entry.resource.label().into(),
                 mime_type: entry.mime_type.clone(),
                 size: entry.resource.size,
+                resource: entry.resource.clone(),
                 outcome: entry.outcome.clone(),
                 indexed_at: entry.indexed_at,
             });
@@ -181,6 +182,7 @@ impl IndexStore for FakeStore {
                     last_modified: None,
                     indexed_at: entry.indexed_at,
                     outcome: entry.outcome.clone(),
+                    audience: entry.resource.audience,
                     description: None,
                     score: 2.5,
                     relevance: 0.75,

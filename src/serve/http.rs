@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use axum::extract::{DefaultBodyLimit, Extension, Request, State};
+use axum::extract::{DefaultBodyLimit, Extension, Path, Request, State};
 use axum::middleware::{self, Next};
 use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
 use futures::{FutureExt, Stream, StreamExt};
-use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 use utoipa::{IntoResponses, OpenApi};
@@ -25,12 +25,16 @@ use utoipa_axum::routes;
 
 use super::App;
 use super::api::{
-    ErrorCode, ErrorResponse, ReadRequest, ReadResponse, ResourcesQuery, ResourcesResponse,
-    SearchRequest, SearchResponse, StatusResponse, SyncRequest, SyncResponse, TemplatesResponse,
+    ContextRequest, ContextResponse, ErrorCode, ErrorResponse, McpQuery, PinRequest, PinsQuery,
+    PinsResponse, ReadRequest, ReadResponse, ResourcesQuery, ResourcesResponse, SearchRequest,
+    SearchResponse, StatusResponse, SyncRequest, SyncResponse, TemplatesResponse, TraceQuery,
+    TraceResponse, UnpinQuery,
 };
 use super::body::{self, Body};
+use super::dify::{self, DatasetRequest, DatasetResponse, RetrievalRequest, RetrievalResponse};
 use super::error::ApiError;
 use super::guard::{self, Access};
+use super::mcp::McpFace;
 use super::scope::Caller;
 
 /// The header in which a request's id comes back, and in which a caller may give its own.
@@ -45,6 +49,7 @@ struct Faces {
     app: Arc<App>,
     /// Ends what would stream for ever.
     shutdown: CancellationToken,
+    mcp: McpFace,
 }
 
 /// The API as a service on the Unix socket. Streams end when `shutdown` is cancelled.
@@ -55,7 +60,8 @@ pub fn router(app: Arc<App>, shutdown: CancellationToken) -> Router {
 /// The API as a service for who comes in by `access`.
 pub fn router_for(app: Arc<App>, shutdown: CancellationToken, access: Access) -> Router {
     let guarding = (app.clone(), access);
-    let faces = Faces { app, shutdown };
+    let mcp = McpFace::new(app.clone(), shutdown.clone());
+    let faces = Faces { app, shutdown, mcp };
     let (router, _) = routes().split_for_parts();
     router
         .fallback(no_route)
@@ -85,12 +91,18 @@ struct Description;
 fn routes() -> OpenApiRouter<Faces> {
     OpenApiRouter::with_openapi(Description::openapi())
         .routes(routes!(search))
+        .routes(routes!(context))
         .routes(routes!(read))
         .routes(routes!(resources))
         .routes(routes!(templates))
+        .routes(routes!(pins, pin, unpin))
+        .routes(routes!(trace))
         .routes(routes!(status))
         .routes(routes!(sync))
         .routes(routes!(events))
+        .routes(routes!(mcp_get, mcp_post, mcp_delete))
+        .routes(routes!(retrieval))
+        .routes(routes!(dataset_retrieve))
         .routes(routes!(healthz))
         .routes(routes!(openapi_json))
 }
@@ -117,6 +129,18 @@ enum Errors {
     /// `timed_out`
     #[response(status = 504)]
     TimedOut(ErrorResponse),
+}
+
+/// What a request that names a resource may answer.
+#[derive(IntoResponses)]
+#[expect(dead_code, reason = "describes answers for openapi.json; never made")]
+enum NotThere {
+    /// `not_found`: no server has this URI; the hint names the nearest ones.
+    #[response(status = 404)]
+    NotFound(ErrorResponse),
+    /// `ambiguous`: several servers have this URI.
+    #[response(status = 409)]
+    Ambiguous(ErrorResponse),
 }
 
 /// What only a read may answer.
@@ -147,6 +171,64 @@ async fn search(
     Body(request): Body<SearchRequest>,
 ) -> Result<Json<SearchResponse>, ApiError> {
     faces.app.blocking(move |app| app.search(&caller, &request, &id)).await.map(Json)
+}
+
+/// Packs pins and the best passages into a budget of tokens, ready for a prompt.
+#[utoipa::path(post, path = "/v1/context", request_body = ContextRequest,
+    responses((status = 200, body = ContextResponse), Errors, NotThere))]
+async fn context(
+    State(faces): State<Faces>,
+    Extension(caller): Extension<Caller>,
+    Extension(RequestId(id)): Extension<RequestId>,
+    Body(request): Body<ContextRequest>,
+) -> Result<Json<ContextResponse>, ApiError> {
+    faces.app.blocking(move |app| app.context(&caller, &request, &id)).await.map(Json)
+}
+
+/// Lists what always goes into a context of this scope and conversation.
+#[utoipa::path(get, path = "/v1/pins", params(PinsQuery),
+    responses((status = 200, body = PinsResponse), Errors))]
+async fn pins(
+    State(faces): State<Faces>,
+    Extension(caller): Extension<Caller>,
+    uri: Uri,
+) -> Result<Json<PinsResponse>, ApiError> {
+    faces.app.pins(&caller, &body::parameters(&uri)?).map(Json)
+}
+
+/// Pins a resource in a scope, or in a conversation for a while.
+#[utoipa::path(post, path = "/v1/pins", request_body = PinRequest,
+    responses((status = 200, body = PinsResponse), Errors, NotThere))]
+async fn pin(
+    State(faces): State<Faces>,
+    Extension(caller): Extension<Caller>,
+    Body(request): Body<PinRequest>,
+) -> Result<Json<PinsResponse>, ApiError> {
+    faces.app.blocking(move |app| app.pin(&caller, &request)).await.map(Json)
+}
+
+/// Takes away a pin that was added at run time.
+#[utoipa::path(delete, path = "/v1/pins", params(UnpinQuery),
+    responses((status = 200, body = PinsResponse), Errors, NotThere))]
+async fn unpin(
+    State(faces): State<Faces>,
+    Extension(caller): Extension<Caller>,
+    uri: Uri,
+) -> Result<Json<PinsResponse>, ApiError> {
+    let query = body::parameters(&uri)?;
+    faces.app.blocking(move |app| app.unpin(&caller, &query)).await.map(Json)
+}
+
+/// What was searched, read and packed lately: by whom, and which resources it gave them.
+#[utoipa::path(get, path = "/v1/trace", params(TraceQuery),
+    responses((status = 200, body = TraceResponse), Errors))]
+async fn trace(
+    State(faces): State<Faces>,
+    Extension(caller): Extension<Caller>,
+    uri: Uri,
+) -> Result<Json<TraceResponse>, ApiError> {
+    let query = body::parameters(&uri)?;
+    faces.app.blocking(move |app| app.traced(&caller, &query)).await.map(Json)
 }
 
 /// Reads a resource from its server now; its last good text where the server is away.
@@ -237,6 +319,73 @@ async fn events(
     Ok(Sse::new(stream).keep_alive(KeepAlive::default()))
 }
 
+/// Dify's External Knowledge API; `knowledge_id` is a scope. Errors are `{error_code, error_msg}`.
+#[utoipa::path(post, path = "/retrieval", request_body = RetrievalRequest,
+    responses((status = 200, body = RetrievalResponse), Errors))]
+async fn retrieval(
+    State(faces): State<Faces>,
+    Extension(caller): Extension<Caller>,
+    Body(request): Body<RetrievalRequest>,
+) -> Result<Json<RetrievalResponse>, ApiError> {
+    faces.app.blocking(move |app| app.retrieval(&caller, &request)).await.map(Json)
+}
+
+/// Dify's dataset retrieval; the dataset is a scope. Errors are `{error_code, error_msg}`.
+#[utoipa::path(post, path = "/datasets/{id}/retrieve", request_body = DatasetRequest,
+    params(("id" = String, Path, description = "Name of a scope")),
+    responses((status = 200, body = DatasetResponse), Errors))]
+async fn dataset_retrieve(
+    State(faces): State<Faces>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    Body(request): Body<DatasetRequest>,
+) -> Result<Json<DatasetResponse>, ApiError> {
+    let answer = faces.app.blocking(move |app| app.dataset_retrieve(&caller, &id, &request));
+    answer.await.map(Json)
+}
+
+/// MCP over Streamable HTTP, in both eras: a session's stream of notifications.
+#[utoipa::path(get, path = "/mcp", params(McpQuery),
+    responses((status = 200, content_type = "text/event-stream", body = String), Errors))]
+async fn mcp_get(
+    state: State<Faces>,
+    caller: Extension<Caller>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    mcp(state, caller, request).await
+}
+
+/// MCP over Streamable HTTP, in both eras: one message.
+#[utoipa::path(post, path = "/mcp", params(McpQuery), request_body = Object,
+    responses((status = 200, content_type = "application/json", body = Object), Errors))]
+async fn mcp_post(
+    state: State<Faces>,
+    caller: Extension<Caller>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    mcp(state, caller, request).await
+}
+
+/// MCP over Streamable HTTP: ends a session.
+#[utoipa::path(delete, path = "/mcp", params(McpQuery),
+    responses((status = 200, content_type = "text/plain", body = String), Errors))]
+async fn mcp_delete(
+    state: State<Faces>,
+    caller: Extension<Caller>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    mcp(state, caller, request).await
+}
+
+async fn mcp(
+    State(faces): State<Faces>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let query: McpQuery = body::parameters(request.uri())?;
+    faces.mcp.handle(&caller, query.scope.as_deref(), request).await
+}
+
 /// Answers as soon as searches are answered.
 #[utoipa::path(get, path = "/healthz",
     responses((status = 200, content_type = "text/plain", body = String), Errors))]
@@ -310,8 +459,16 @@ async fn envelope(State(faces): State<Faces>, mut request: Request, next: Next) 
         if detail.code == ErrorCode::Internal {
             tracing::error!(request_id = id.0, %method, ?path, message = ?detail.message, "failed");
         }
-        let body = Json(ErrorResponse { error: detail, request_id: id.0.clone() });
-        response = (response.status(), body).into_response();
+        let challenge = response.headers_mut().remove(header::WWW_AUTHENTICATE);
+        let made = if dify::is_route(&path) {
+            Json(dify::error_body(&detail, status)).into_response()
+        } else {
+            Json(ErrorResponse { error: detail, request_id: id.0.clone() }).into_response()
+        };
+        response = (response.status(), made).into_response();
+        if let Some(challenge) = challenge {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+        }
     }
     let took_ms = started.elapsed().as_secs_f64() * 1_000.0;
     tracing::debug!(request_id = id.0, %method, ?path, status, took_ms, "answered");

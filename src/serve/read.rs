@@ -6,10 +6,11 @@
 use std::sync::Arc;
 
 use super::App;
-use super::api::{ErrorCode, ReadContent, ReadRequest, ReadResponse};
+use super::api::{ErrorCode, ReadContent, ReadRequest, ReadResponse, TraceVerb};
 use super::cut::{self, Lines};
 use super::error::ApiError;
 use super::scope::{self, Caller, View};
+use super::tokenizer::Tokenizer;
 use crate::chunk;
 use crate::config::{self, Limits};
 use crate::extract::{self, Extraction};
@@ -32,6 +33,14 @@ struct Item {
     headings: Vec<Heading>,
 }
 
+/// What the index knows of a resource that is asked for.
+enum Known {
+    Seen,
+    /// It holds it, and the view doesn't show it.
+    Hidden,
+    Not,
+}
+
 /// What was read, and how.
 #[derive(Default)]
 struct Reading {
@@ -41,6 +50,11 @@ struct Reading {
     notes: Vec<String>,
 }
 
+/// What the outline of a text that was cut may cost beside it: this part of the budget.
+const OUTLINE_SHARE: usize = 4;
+/// But no less than a few headings.
+const LEAST_OUTLINE: usize = 32;
+
 impl App {
     /// # Errors
     /// A field that can't be understood, an unknown or ambiguous resource, or a server that can't
@@ -48,12 +62,39 @@ impl App {
     pub async fn read(
         self: &Arc<Self>,
         caller: &Caller,
+        mut request: ReadRequest,
+    ) -> Result<ReadResponse, ApiError> {
+        if let Ok(view) = self.view(caller, request.scope.as_deref()) {
+            request.max_tokens = view.budget(request.max_tokens);
+        }
+        self.read_whole(caller, request).await
+    }
+
+    /// As [`App::read`], without the scope's budget: for a face whose protocol knows no parts.
+    ///
+    /// # Errors
+    /// As [`App::read`].
+    pub async fn read_whole(
+        self: &Arc<Self>,
+        caller: &Caller,
         request: ReadRequest,
     ) -> Result<ReadResponse, ApiError> {
         // A server's own words may repeat what it was sent.
         let masker = self.config.load().masker.clone();
         let masked = |text: String| masker.mask(&text).into_owned();
-        match self.read_as_it_is(caller, request).await {
+        let mut doing = self.doing(TraceVerb::Read, caller, request.scope.as_deref(), None);
+        let asked = request.clone();
+        let result = self.read_as_it_is(caller, request).await;
+        match &result {
+            Ok(response) => {
+                doing.found([(&*response.server, &*response.uri)]);
+                let texts = response.contents.iter().filter_map(|content| content.text.as_deref());
+                doing.tokens(texts.map(chunk::estimate_tokens).sum());
+            }
+            // What was asked for, so that a wrong URI can be found.
+            Err(_) => doing.found([(asked.server.as_deref().unwrap_or_default(), &*asked.uri)]),
+        }
+        match doing.done(result) {
             Ok(mut response) => {
                 response.notes = response.notes.into_iter().map(masked).collect();
                 Ok(response)
@@ -69,7 +110,7 @@ impl App {
     async fn read_as_it_is(
         self: &Arc<Self>,
         caller: &Caller,
-        mut request: ReadRequest,
+        request: ReadRequest,
     ) -> Result<ReadResponse, ApiError> {
         let view = self.view(caller, request.scope.as_deref())?;
         let lines = match &request.lines {
@@ -79,9 +120,8 @@ impl App {
         if request.max_tokens == Some(0) {
             return Err(ApiError::bad_request("max_tokens: at least 1, not 0"));
         }
-        request.max_tokens = view.budget(request.max_tokens);
         let (key, reading) = self.reading(&view, &request).await?;
-        answer(&key, &request, lines, reading)
+        self.blocking(move |_| answer(&key, &request, lines, reading)).await
     }
 
     /// Which resource is meant, and what it says now.
@@ -110,18 +150,21 @@ impl App {
     ) -> Result<(ResourceKey, Result<Snapshot, ReadError>), ApiError> {
         let (seen, asked) = (view.clone(), (uri.to_owned(), server.map(str::to_owned)));
         let (key, known) =
-            self.blocking(move |app| app.resolve(&seen, &asked.0, asked.1.as_deref())).await?;
+            self.blocking(move |app| app.meant(&seen, &asked.0, asked.1.as_deref())).await?;
         let snapshot = self.control.read(&key).await;
-        // Only what was read tells the type of a resource that isn't in the index.
-        if let (false, Ok(snapshot)) = (known, &snapshot) {
-            let shown = snapshot.contents.iter().all(|content| {
+        let shown = match (&known, &snapshot) {
+            // Asked all the same, so that it takes as long and fails as what isn't there.
+            (Known::Hidden, Ok(_)) => false,
+            // Only what was read tells the type of a resource that isn't in the index.
+            (Known::Not, Ok(snapshot)) => snapshot.contents.iter().all(|content| {
                 view.filter.allows_mime_type(content.mime_type.as_deref().unwrap_or_default())
-            });
-            if !shown {
-                return Err(not_found(uri, None, &[]));
+            }),
+            (Known::Hidden | Known::Not, Err(ReadError::Source(SourceError::NotFound { .. }))) => {
+                view.scope.is_none()
             }
-        }
-        Ok((key, snapshot))
+            _ => true,
+        };
+        if shown { Ok((key, snapshot)) } else { Err(not_found(uri, None, &[])) }
     }
 
     /// Runs what blocks on a thread where it may.
@@ -135,13 +178,29 @@ impl App {
             .map_err(|error| ApiError::internal(format!("the request's work ended: {error}")))?
     }
 
-    /// Which resource is meant among those that a view shows, and whether the index knows it.
+    /// The one resource that is meant among those that the index holds and a view shows.
+    ///
+    /// # Errors
+    /// There is none, or there are several.
     pub(super) fn resolve(
         &self,
         view: &View,
         uri: &str,
         server: Option<&str>,
-    ) -> Result<(ResourceKey, bool), ApiError> {
+    ) -> Result<ResourceKey, ApiError> {
+        match self.meant(view, uri, server)? {
+            (key, Known::Seen) => Ok(key),
+            _ => Err(not_found(uri, None, &[])),
+        }
+    }
+
+    /// Which resource is meant, and whether the index knows it.
+    fn meant(
+        &self,
+        view: &View,
+        uri: &str,
+        server: Option<&str>,
+    ) -> Result<(ResourceKey, Known), ApiError> {
         let names = self.servers_in(view);
         let server = server.map(|name| scope::server(name, &names)).transpose()?;
         let mut keys = vec![];
@@ -152,7 +211,7 @@ impl App {
             }
         }
         match &keys[..] {
-            [key] => return Ok((key.clone(), true)),
+            [key] => return Ok((key.clone(), Known::Seen)),
             [] => {}
             several => return Err(ambiguous(uri, several)),
         }
@@ -163,12 +222,13 @@ impl App {
         let mut candidates = self.candidates(uri, &filter)?;
         candidates.equal.retain(|key| names.contains(&key.server));
         match (&candidates.equal[..], server) {
-            ([key], _) => Ok((key.clone(), true)),
+            ([key], _) => Ok((key.clone(), Known::Seen)),
             // It may be what a template gives, or a part of another resource: the server knows.
             ([], Some(server)) => {
                 let key = ResourceKey { server, uri: uri.into() };
-                if self.may_be_asked(view, &key)? {
-                    return Ok((key, false));
+                if self.may_be_asked(view, &key) {
+                    let held = self.store.keys_of_uri(uri)?.contains(&key);
+                    return Ok((key, if held { Known::Hidden } else { Known::Not }));
                 }
                 Err(not_found(uri, None, &candidates.nearest))
             }
@@ -179,17 +239,13 @@ impl App {
 
     /// Whether a server may be asked for a URI that the index doesn't know. The owner may ask
     /// anything; a scope ends where the config's own patterns for the server do.
-    fn may_be_asked(&self, view: &View, key: &ResourceKey) -> Result<bool, ApiError> {
+    fn may_be_asked(&self, view: &View, key: &ResourceKey) -> bool {
         if !view.filter.allows_uri(&key.uri) {
-            return Ok(false);
-        }
-        // The index knows it, and the view doesn't show it.
-        if self.store.keys_of_uri(&key.uri)?.contains(key) {
-            return Ok(false);
+            return false;
         }
         let config = self.config.load();
         let Some(server) = config.servers.get(&key.server).filter(|_| view.scope.is_some()) else {
-            return Ok(true);
+            return true;
         };
         // The config room has checked the patterns; one that is bad lets nothing through.
         let matches = |patterns: &[String], none: bool| match config::globs(patterns) {
@@ -197,7 +253,7 @@ impl App {
             Ok(Some(globs)) => globs.is_match(&*key.uri),
             Err(_) => !none,
         };
-        Ok(matches(&server.follow.include, true) && !matches(&server.follow.exclude, false))
+        matches(&server.follow.include, true) && !matches(&server.follow.exclude, false)
     }
 
     fn live(
@@ -273,7 +329,8 @@ impl App {
             let nearest = self.candidates(&key.uri, &view.of_server(key.server.clone()))?.nearest;
             return Err(not_found(&key.uri, Some((&key.server, message)), &nearest));
         }
-        match self.store.entry(key)? {
+        let seen = self.sees(view, key)?;
+        match self.store.entry(key)?.filter(|_| seen) {
             Some(entry) if entry.outcome == Outcome::Indexed => Ok(Reading {
                 items: stored(&entry),
                 stale: true,
@@ -319,7 +376,8 @@ fn raw(snapshot: &Snapshot) -> Vec<Item> {
 
 fn fits(item: &Item, max_tokens: usize) -> bool {
     match &item.body {
-        Body::Text(text) => chunk::estimate_tokens(text) <= max_tokens,
+        // The estimate may be off by half.
+        Body::Text(text) => chunk::estimate_tokens(text) <= max_tokens / 2,
         Body::Blob(_) => true,
     }
 }
@@ -395,6 +453,8 @@ fn answer(
             )));
         }
     }
+    let tokenizer = Tokenizer::named(None)?;
+    let count = |text: &str| tokenizer.count(text);
     let has_blob = items.iter().any(|item| matches!(item.body, Body::Blob(_)));
     if request.lines.is_some() && has_blob {
         return Err(ApiError::bad_request("lines: this resource isn't text")
@@ -402,7 +462,9 @@ fn answer(
     }
     let outline = |items: &[Item]| {
         let all = items.iter().flat_map(|item| match &item.body {
-            Body::Text(text) => cut::outline(text, &item.headings, several.then_some(item.index)),
+            Body::Text(text) => {
+                cut::outline(text, &item.headings, several.then_some(item.index), &count)
+            }
             Body::Blob(_) => vec![],
         });
         all.collect::<Vec<_>>()
@@ -440,7 +502,7 @@ fn answer(
             response.contents.push(content(item, Some(text.to_owned()), None));
             continue;
         }
-        let cut = cut::budget(text, left);
+        let cut = cut::budget(text, left, &count);
         left -= cut.tokens.min(left);
         response.contents.push(content(item, Some(cut.text.to_owned()), None));
         if !cut.complete {
@@ -459,7 +521,8 @@ fn answer(
     }
     if cut_here {
         truncated = true;
-        let outline = outline(&items);
+        let most = (request.max_tokens.unwrap_or(usize::MAX) / OUTLINE_SHARE).max(LEAST_OUTLINE);
+        let outline = cut::shallow(outline(&items), most);
         response.outline = (!outline.is_empty()).then_some(outline);
     }
     (response.truncated, response.notes) = (truncated, notes);

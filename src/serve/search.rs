@@ -3,10 +3,11 @@
 use std::time::Instant;
 
 use super::App;
-use super::api::{self, Hit, Passage, SearchRequest, SearchResponse};
+use super::api::{self, Hit, Passage, SearchRequest, SearchResponse, TraceVerb};
 use super::error::ApiError;
-use super::scope::{self, Caller};
-use crate::model::Outcome;
+use super::scope::{self, Caller, View};
+use crate::chunk::estimate_tokens;
+use crate::model::{Audience, Outcome};
 use crate::search;
 use crate::search::filter::Clause;
 use crate::search::query::Bounds;
@@ -17,6 +18,23 @@ impl App {
     /// # Errors
     /// A request out of its bounds, an unknown server or scope, or a fault of the index.
     pub fn search(
+        &self,
+        caller: &Caller,
+        request: &SearchRequest,
+        request_id: &str,
+    ) -> Result<SearchResponse, ApiError> {
+        let query = Some(request.query.as_str());
+        let mut doing = self.doing(TraceVerb::Search, caller, request.scope.as_deref(), query);
+        let result = self.found(caller, request, request_id);
+        if let Ok(answer) = &result {
+            doing.found(answer.hits.iter().map(|hit| (&*hit.server, &*hit.uri)));
+            let snippets = answer.hits.iter().map(|hit| estimate_tokens(&hit.passage.snippet));
+            doing.tokens(snippets.sum());
+        }
+        doing.done(result)
+    }
+
+    fn found(
         &self,
         caller: &Caller,
         request: &SearchRequest,
@@ -69,19 +87,45 @@ impl App {
     }
 }
 
+/// A search for the faces that put passages into prompts.
+pub(super) struct Asked<'q> {
+    pub query: &'q str,
+    pub limit: usize,
+    pub offset: usize,
+    pub passages: usize,
+    pub min_relevance: Option<f32>,
+}
+
+impl App {
+    /// What answers a query for a prompt: with its text, and without what is for people only.
+    pub(super) fn hits(&self, view: &View, asked: &Asked<'_>) -> Result<search::Answer, ApiError> {
+        let limits = &self.config.load().limits;
+        check_query(asked.query, limits.max_query_bytes)?;
+        let bounds = Bounds { bytes: limits.max_query_bytes, terms: limits.max_query_terms };
+        let request = search::Request {
+            filter: view.filter.clone(),
+            limit: asked.limit,
+            offset: asked.offset,
+            passages: asked.passages,
+            min_relevance: asked.min_relevance,
+            bounds,
+            // What is shown is counted in tokens or records.
+            max_answer_bytes: usize::MAX,
+            ..search::Request::new(asked.query)
+        };
+        let mut answer = search::search(&*self.store, &request)?;
+        answer.hits.retain(|hit| {
+            let (server, mime_type) = (hit.key.server.as_str(), hit.mime_type.as_deref());
+            hit.audience != Audience::User && view.filter.allows(server, &hit.key.uri, mime_type)
+        });
+        Ok(answer)
+    }
+}
+
 /// # Errors
 /// Names the field that is out of its bounds, and the bounds.
 fn check(request: &SearchRequest, max_query_bytes: usize) -> Result<(), ApiError> {
-    if request.query.trim().is_empty() {
-        return Err(ApiError::bad_request("query: there are no words in it"));
-    }
-    if request.query.len() > max_query_bytes {
-        return Err(ApiError::bad_request(format!(
-            "query: at most {max_query_bytes} bytes, this one has {}",
-            request.query.len()
-        ))
-        .hint(Some("ask with the words that matter; limits.max_query_bytes is the limit")));
-    }
+    check_query(&request.query, max_query_bytes)?;
     for (field, value, least, most) in [
         ("limit", request.limit, 1, api::MAX_LIMIT),
         ("offset", request.offset, 0, api::MAX_OFFSET),
@@ -95,6 +139,22 @@ fn check(request: &SearchRequest, max_query_bytes: usize) -> Result<(), ApiError
         && !(0.0..=1.0).contains(&relevance)
     {
         return Err(ApiError::bad_request(format!("min_relevance: 0 to 1, not {relevance}")));
+    }
+    Ok(())
+}
+
+/// # Errors
+/// There are no words, or too many.
+fn check_query(query: &str, max_query_bytes: usize) -> Result<(), ApiError> {
+    if query.trim().is_empty() {
+        return Err(ApiError::bad_request("query: there are no words in it"));
+    }
+    if query.len() > max_query_bytes {
+        return Err(ApiError::bad_request(format!(
+            "query: at most {max_query_bytes} bytes, this one has {}",
+            query.len()
+        ))
+        .hint(Some("ask with the words that matter; limits.max_query_bytes is the limit")));
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ pub mod hints;
 mod listing;
 pub mod session;
 mod subscribe;
-mod template;
+pub mod template;
 mod transport;
 
 pub use connect::{ConnectOptions, Connection, connect};

@@ -12,6 +12,7 @@ use crate::model::{
 };
 use crate::source::SourceError;
 use crate::source::mcp::session::Session;
+use crate::source::mcp::template::Completion;
 
 /// What a server's task and everybody else share. The task writes, the others read.
 pub struct Shared {
@@ -190,6 +191,30 @@ impl Control {
             return Err(ReadError::Away { server: key.server.clone(), state });
         };
         Ok(session.read(&key.uri).await?)
+    }
+
+    /// A live `completion/complete` for a variable of a server's template.
+    pub async fn complete(
+        &self,
+        server: &ServerName,
+        template: &str,
+        variable: &str,
+        typed: &str,
+        chosen: &BTreeMap<String, String>,
+    ) -> Result<Completion, ReadError> {
+        let shared = self.servers.load().get(server).cloned();
+        let shared = shared.ok_or_else(|| ReadError::UnknownServer(server.clone()))?;
+        let session = read(&shared.session).clone();
+        let Some(session) = session else {
+            let state = read(&shared.status).state;
+            return Err(ReadError::Away { server: server.clone(), state });
+        };
+        Ok(session.complete(template, variable, typed, chosen).await?)
+    }
+
+    /// How many listen to [`Control::events`].
+    pub fn receivers(&self) -> usize {
+        self.events.receiver_count()
     }
 
     pub fn events(&self) -> broadcast::Receiver<Event> {

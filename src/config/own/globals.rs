@@ -10,6 +10,7 @@ pub(super) const SOCKET: [&str; 3] = ["mode", "group", "allow_uids"];
 pub(super) const HTTP: [&str; 3] = ["listen", "allowed_hosts", "allowed_origins"];
 pub(super) const INDEX: [&str; 2] = ["heap_bytes", "threads"];
 pub(super) const SYNC: [&str; 2] = ["schedule", "timezone"];
+pub(super) const TRACE: [&str; 1] = ["queries"];
 pub(super) fn sync(reader: &mut Reader<'_>, entry: &Entry, config: &mut Config) {
     match entry.key.as_str() {
         "schedule" => {
@@ -91,6 +92,13 @@ pub(super) fn socket(reader: &mut Reader<'_>, entry: &Entry, config: &mut Config
             }
         }
         _ => reader.unknown(entry, "in [socket]", &SOCKET),
+    }
+}
+
+pub(super) fn trace(reader: &mut Reader<'_>, entry: &Entry, config: &mut Config) {
+    match entry.key.as_str() {
+        "queries" => config.trace.queries = reader.boolean(entry).unwrap_or_default(),
+        _ => reader.unknown(entry, "in [trace]", &TRACE),
     }
 }
 

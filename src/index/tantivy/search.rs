@@ -100,6 +100,7 @@ fn hit(
         last_modified: entry.resource.last_modified,
         indexed_at: entry.indexed_at,
         outcome: entry.outcome,
+        audience: entry.resource.audience,
         description: entry.resource.description,
         score: found.score,
         relevance,

@@ -250,6 +250,7 @@ impl View {
             title: schema::label(&entry),
             mime_type: schema::mime_type(&entry).map(str::to_owned),
             size: entry.resource.size,
+            resource: entry.resource.clone(),
             outcome: entry.outcome,
             indexed_at: entry.indexed_at,
         })

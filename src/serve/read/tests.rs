@@ -135,3 +135,24 @@ fn stored_chunks_make_the_text_again() {
     assert_eq!(items[0].mime_type.as_deref(), Some("text/markdown"));
     assert_eq!(items[0].headings.len(), 1);
 }
+
+#[tokio::test]
+async fn a_hidden_resource_reads_as_one_that_is_not_there() {
+    let app = app();
+    let mut config = crate::config::Config::clone(&app.config.load());
+    let scope =
+        crate::config::ScopeConfig { mime_types: vec!["image/*".into()], ..Default::default() };
+    config.scopes.insert("pictures".into(), scope);
+    app.config.store(Arc::new(config));
+    let bot = Caller::of_scope("pictures", "test");
+    let answer = async |uri: &str, server: Option<&str>| {
+        let request = ReadRequest { server: server.map(Into::into), ..of(uri) };
+        let detail = app.read(&bot, request).await.unwrap_err().detail;
+        (detail.code, detail.message.replace(uri, "URI"), detail.hint)
+    };
+    for server in [None, Some("wiki")] {
+        let hidden = answer("wiki://pages/hr/pay", server).await;
+        assert_eq!(hidden, answer("wiki://pages/hr/paz", server).await, "{server:?}");
+    }
+    assert_eq!(answer("x", Some("handbook")).await.0, ErrorCode::ServerAway);
+}

@@ -32,7 +32,7 @@ pub(super) struct Expansion {
 ///
 /// # Errors
 /// What is wrong with the template.
-pub(super) fn variables(template: &str) -> Result<Vec<String>, String> {
+pub(crate) fn variables(template: &str) -> Result<Vec<String>, String> {
     let parsed = UriTemplateStr::new(template).map_err(|error| error.to_string())?;
     let mut seen = BTreeSet::new();
     let names = parsed.variables().map(|name| name.as_str().to_owned());
@@ -40,7 +40,7 @@ pub(super) fn variables(template: &str) -> Result<Vec<String>, String> {
 }
 
 /// Fills a template in.
-pub(super) fn expand(template: &str, values: &BTreeMap<String, String>) -> Result<String, String> {
+pub(crate) fn expand(template: &str, values: &BTreeMap<String, String>) -> Result<String, String> {
     let parsed = UriTemplateStr::new(template).map_err(|error| error.to_string())?;
     let mut context = SimpleContext::new();
     for (name, value) in values {
