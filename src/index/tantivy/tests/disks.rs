@@ -315,7 +315,7 @@ fn after_a_power_cut_the_last_commit_is_there() {
 #[test]
 fn when_any_write_fails_nothing_is_lost_and_the_next_try_succeeds() {
     // Each write of some commits, one after the other.
-    const ROUNDS: usize = 3;
+    const ROUNDS: usize = 2;
     let states = states(ROUNDS);
     let mut failures = 0;
     for fails_at in 1.. {
