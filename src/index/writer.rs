@@ -44,12 +44,15 @@ const LAST_SETTLE: Duration = Duration::from_secs(256);
 /// How often a disk without room is looked at again.
 const ROOM_WAIT: Duration = Duration::from_secs(1);
 
+/// Takes the reason of a pause, or none.
+type Tell = dyn FnMut(Option<&str>) + Send;
+
 /// What the writer asks and tells while it works.
 pub struct Guard {
     /// Asked before changes are applied; the error says why nothing may be written now.
     pub room: Box<dyn FnMut() -> Result<(), String> + Send>,
     /// Told why writing pauses, and with none that it goes on.
-    pub tell: Box<dyn FnMut(Option<&str>) + Send>,
+    pub tell: Box<Tell>,
 }
 
 impl Default for Guard {
