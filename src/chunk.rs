@@ -1,14 +1,16 @@
 //! Document → chunks: passages of about 400 tokens with heading path and span.
 //!
 //! A part is cut at its headings and pages into sections. A section that is small enough stays
-//! whole; another one is taken apart into atoms (a line, a fence, a table) that are packed again into
-//! even pieces, each cut where the text itself pauses. At last tiny neighbours are put together. Every
-//! step is linear in the text, also without any break in it.
+//! whole; another one is taken apart into atoms that are packed again into even pieces. Its lines tell
+//! what belongs together (a fence, a table, a record), and text-splitter cuts prose and whatever else is
+//! too large. At last tiny neighbours are put together. Every step is linear in the text, also without
+//! any break in it.
 //!
 //! Knows of the extract room only the registry of types and what a fence is. Must not know servers,
 //! the index or the clock.
 
 mod atoms;
+mod cutter;
 mod merge;
 mod noise;
 mod pack;
@@ -22,7 +24,7 @@ use merge::{Merger, Piece};
 use tokens::UNIT;
 
 /// Changes whenever the same document gives other chunks; part of the index's fingerprint.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// A section of at most this cost stays whole, and larger ones are cut into the fewest pieces that
 /// are not above it, which makes them about 400 tokens.

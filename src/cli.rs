@@ -6,8 +6,9 @@ pub mod args;
 mod ask;
 mod bridge;
 mod config;
+mod eval;
 mod local;
-pub mod logs;
+mod logs;
 mod paths;
 pub mod progress;
 mod render;
@@ -115,6 +116,7 @@ fn run(command: Command) -> Result<(), CliError> {
     let out = &mut Out { look: Look::of_stdout() };
     match command {
         Command::Serve(args) => {
+            logs::start().map_err(CliError::usage)?;
             let state = paths::state(args.state)?;
             daemon::serve(ServeOptions {
                 config_files: paths::config(args.config.files)?,
@@ -137,6 +139,7 @@ fn run(command: Command) -> Result<(), CliError> {
         Command::Mcp(args) => bridge::mcp(args),
         Command::Files(args) => local::files(&args),
         Command::Extract(args) => local::extract(&args, out),
+        Command::Eval(args) => eval::eval(args, out),
         Command::Config(args) => match args.command {
             ConfigCommand::Check(args) => config::check(args, out),
             ConfigCommand::Show(args) => config::show(args, out),

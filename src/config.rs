@@ -283,6 +283,10 @@ pub struct Limits {
     pub reread_interval: Duration,
     /// How long a mass removal waits for its second listing.
     pub removal_confirmation: Duration,
+    /// Wait after a first failure (of a connection, a listing); doubled with each further one.
+    pub retry_delay: Duration,
+    /// The longest such wait.
+    pub max_retry_delay: Duration,
     pub min_free_disk_bytes: u64,
     pub min_free_disk_percent: u8,
     pub max_query_bytes: usize,
@@ -315,6 +319,8 @@ impl Default for Limits {
             relist_interval: Duration::from_secs(10),
             reread_interval: Duration::from_secs(1),
             removal_confirmation: Duration::from_secs(60),
+            retry_delay: Duration::from_secs(1),
+            max_retry_delay: Duration::from_secs(300),
             min_free_disk_bytes: 1 << 30,
             min_free_disk_percent: 5,
             max_query_bytes: 4 << 10,

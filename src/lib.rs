@@ -30,6 +30,8 @@ pub mod serve;
 
 pub mod client;
 
+pub mod eval;
+
 pub mod cli;
 
 pub mod daemon;

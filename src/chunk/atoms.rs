@@ -1,11 +1,15 @@
 //! A section → atoms: the pieces that aren't cut further, with how good a place for a cut is
 //! before each.
+//!
+//! The lines tell what belongs together: fences, tables, records, the items of code. What of it is
+//! too large, and all prose, is cut by text-splitter.
 
 use std::ops::Range;
 
 use unicode_normalization::char::is_combining_mark;
 
 use super::CAP;
+use super::cutter::{Cutter, LARGEST};
 use super::tokens::{self, UNIT};
 use crate::extract::markdown::Fence;
 use crate::model::Format;
@@ -13,9 +17,7 @@ use crate::model::Format;
 /// Fences and tables up to this cost stay whole: their heading and a line of words still fit
 /// under the cap with them.
 const UNBROKEN: u64 = CAP - 100 * UNIT;
-/// A line above this cost is cut at sentences, or where it pauses.
-const LONG_LINE: u64 = 120 * UNIT;
-/// A header row above this cost isn't repeated.
+/// A header row or a fence's opening above this cost isn't repeated.
 const MAX_LEAD: u64 = 150 * UNIT;
 
 /// How good a place for a cut is. Later ones are better.
@@ -38,7 +40,7 @@ pub(super) struct Atom {
     pub cost: u64,
     /// The cut before it.
     pub cut: Cut,
-    /// The header row of the table in which it stands.
+    /// The header row of the table, or the opening of the fence, in which it stands.
     pub lead: Option<Range<usize>>,
 }
 
@@ -51,35 +53,49 @@ pub(super) fn split(
     atoms: &mut Vec<Atom>,
 ) {
     let mut lines = Lines { text, at: section.start, end: section.end };
-    let mut builder = Builder { text, atoms, blank: true, leads: false, ends_sentence: false };
-    if has_header && let Some(header) = lines.next() {
-        builder.line(header.clone(), Cut::Best, None);
-        let lead = Some(header).filter(|header| tokens::cost(&text[header.clone()]) <= MAX_LEAD);
-        let mut in_quotes = false;
-        for line in lines {
-            let cut = if in_quotes { Cut::Poor } else { Cut::Good };
-            in_quotes ^= text[line.clone()].bytes().filter(|b| *b == b'"').count() % 2 == 1;
-            builder.line(line, cut, lead.clone());
-        }
+    let mut builder = Builder { text, section, format, cutter: Cutter::new(), atoms };
+    if has_header {
+        builder.rows(&mut lines);
         return;
     }
+    // What waits for its end.
+    let mut run = lines.at;
     while let Some(line) = lines.next() {
         let content = &text[line.clone()];
         if format == Format::Markdown {
             if let Some(fence) = Fence::open(content.trim_end()) {
-                builder.block(&mut lines, line, |line| fence.is_closed_by(line), None);
+                builder.run(run..line.start);
+                builder.fence(&mut lines, line, fence);
+                run = lines.at;
                 continue;
             }
-            if let Some(table) = table_header(text, &line, &mut lines) {
-                let lead = Some(table.clone())
-                    .filter(|lead| tokens::cost(&text[lead.clone()]) <= MAX_LEAD);
-                builder.table(&mut lines, table, lead);
+            if let Some(header) = table_header(text, &line, &mut lines) {
+                builder.run(run..line.start);
+                builder.table(&mut lines, header);
+                run = lines.at;
                 continue;
             }
         }
-        let cut = builder.cut_before(content, format);
-        builder.line(line, cut, None);
+        let (begins, ends) = match format {
+            Format::Plain => (false, false),
+            // A long line is cut at sentences rather than at its inline elements.
+            Format::Markdown => {
+                let is_long = tokens::cost(content) > LARGEST;
+                (is_long, is_long)
+            }
+            Format::Code => (builder.cut_at(line.start, format) == Cut::Best, false),
+            Format::Lines => (builder.cut_at(line.start, format) >= Cut::Good, false),
+        };
+        if begins {
+            builder.run(run..line.start);
+            run = line.start;
+        }
+        if ends {
+            builder.run(run..line.end);
+            run = line.end;
+        }
     }
+    builder.run(run..lines.end);
 }
 
 struct Lines<'a> {
@@ -127,107 +143,166 @@ fn table_header(text: &str, line: &Range<usize>, lines: &mut Lines<'_>) -> Optio
 
 struct Builder<'a> {
     text: &'a str,
+    section: Range<usize>,
+    format: Format,
+    cutter: Cutter,
     atoms: &'a mut Vec<Atom>,
-    /// Whether the line before was empty.
-    blank: bool,
-    /// Whether the line before is a comment or attribute, which belongs to what follows it.
-    leads: bool,
-    ends_sentence: bool,
 }
 
 impl Builder<'_> {
-    fn push(&mut self, end: usize, cost: u64, cut: Cut, lead: Option<Range<usize>>) {
-        self.atoms.push(Atom { end, cost, cut, lead });
+    /// Adds a run of whole lines, cut by text-splitter if it is too large.
+    fn run(&mut self, run: Range<usize>) {
+        let cut = self.cut_at(run.start, self.format);
+        self.pieces(run, self.format, cut, Cut::Best, None);
     }
 
-    fn line(&mut self, line: Range<usize>, cut: Cut, lead: Option<Range<usize>>) {
-        let content = &self.text[line.clone()];
-        let cost = tokens::cost(content);
-        let trimmed = content.trim_end();
-        if trimmed.is_empty() && cost <= LONG_LINE {
-            self.blank = true;
-            match self.atoms.last_mut() {
-                // Empty lines belong to what stands before them.
-                Some(last) if last.cost + cost <= CAP => {
-                    last.end = line.end;
-                    last.cost += cost;
-                }
-                _ => self.push(line.end, cost, Cut::Poor, lead),
-            }
+    /// Adds a run that begins at `first`, and of which no other piece begins at a better cut than
+    /// `inner`.
+    fn pieces(
+        &mut self,
+        run: Range<usize>,
+        format: Format,
+        first: Cut,
+        inner: Cut,
+        lead: Option<&Range<usize>>,
+    ) {
+        let content = &self.text[run.clone()];
+        if tokens::cost(content) <= LARGEST {
+            self.atom(run, first, lead);
             return;
         }
-        self.blank = false;
-        self.leads = is_leading(trimmed.trim_start());
-        self.ends_sentence = trimmed.ends_with(is_sentence_end);
-        if cost <= LONG_LINE {
-            self.push(line.end, cost, cut, lead);
-        } else {
-            long_line(self.text, line, cut, lead.as_ref(), self.atoms);
+        let is_prose = format == Format::Markdown && content.trim_end().contains('\n');
+        let mut at = run.start;
+        for end in self.cutter.ends(self.text, run.clone(), is_prose) {
+            let start = at + self.take_space(at..end);
+            let is_first = at == run.start;
+            let cut = if is_first { first } else { self.cut_at(start, format).min(inner) };
+            self.atom(start..end, cut, lead);
+            at = end;
         }
     }
 
-    /// A fence: whole if it is small enough, else line by line.
-    fn block(
-        &mut self,
-        lines: &mut Lines<'_>,
-        first: Range<usize>,
-        is_last: impl Fn(&str) -> bool,
-        lead: Option<Range<usize>>,
-    ) {
-        let start = first.start;
-        let mut end = first.end;
-        let inner = lines.at;
+    fn atom(&mut self, range: Range<usize>, cut: Cut, lead: Option<&Range<usize>>) {
+        let start = range.start + self.take_space(range.clone());
+        if start < range.end {
+            let cost = tokens::cost(&self.text[start..range.end]);
+            self.atoms.push(Atom { end: range.end, cost, cut, lead: lead.cloned() });
+        }
+    }
+
+    /// Gives the white space with which a piece begins to the atom that it ends, and tells its length.
+    /// Indentation stays.
+    fn take_space(&mut self, piece: Range<usize>) -> usize {
+        let content = &self.text[piece.clone()];
+        let rest = content.trim_start();
+        let space = &content[..content.len() - rest.len()];
+        let len = match space.rfind('\n') {
+            Some(at) => at + 1,
+            None if self.is_line_start(piece.start) => 0,
+            // A mark makes one character with the space before it.
+            None if rest.starts_with(is_combining_mark) => 0,
+            None => space.len(),
+        };
+        let cost = tokens::cost(&space[..len]);
+        match self.atoms.last_mut() {
+            Some(last) if last.cost + cost <= CAP => {
+                last.end += len;
+                last.cost += cost;
+                len
+            }
+            _ => 0,
+        }
+    }
+
+    /// A fence: whole if it is small enough, else pieces that are led by its opening.
+    fn fence(&mut self, lines: &mut Lines<'_>, opening: Range<usize>, fence: Fence) {
+        let body = lines.at;
         for line in lines.by_ref() {
-            end = line.end;
-            if is_last(self.text[line].trim_end()) {
+            if fence.is_closed_by(self.text[line].trim_end()) {
                 break;
             }
         }
-        let cut = if self.blank { Cut::Good } else { Cut::Poor };
-        let cost = tokens::cost(&self.text[start..end]);
-        if cost <= UNBROKEN {
-            self.push(end, cost, cut, lead);
-        } else {
-            self.line(first, cut, None);
-            for line in (Lines { text: self.text, at: inner, end }) {
-                let cut = if self.blank { Cut::Fair } else { Cut::Poor };
-                self.line(line, cut, lead.clone());
-            }
+        let cut = if self.is_after_blank(opening.start) { Cut::Good } else { Cut::Poor };
+        if tokens::cost(&self.text[opening.start..lines.at]) <= UNBROKEN {
+            self.atom(opening.start..lines.at, cut, None);
+            return;
         }
-        (self.blank, self.ends_sentence) = (false, true);
+        let lead = self.lead(&opening);
+        self.pieces(opening, Format::Code, cut, Cut::Fair, None);
+        // The opening never stands alone.
+        self.pieces(body..lines.at, Format::Code, Cut::Poor, Cut::Fair, lead.as_ref());
     }
 
     /// A table: whole if it is small enough, else row by row, each row led by the header.
-    fn table(&mut self, lines: &mut Lines<'_>, header: Range<usize>, lead: Option<Range<usize>>) {
-        let rows = lines.at;
-        while let Some(row) = lines.peek() {
-            if !self.text[row].contains('|') {
-                break;
-            }
+    fn table(&mut self, lines: &mut Lines<'_>, header: Range<usize>) {
+        let body = lines.at;
+        while lines.peek().is_some_and(|row| self.text[row].contains('|')) {
             lines.next();
         }
-        let end = lines.at;
-        let cut = if self.blank { Cut::Best } else { Cut::Poor };
-        let cost = tokens::cost(&self.text[header.start..end]);
-        if cost <= UNBROKEN {
-            self.push(end, cost, cut, None);
-        } else {
-            self.line(header, cut, None);
-            for (n, row) in (Lines { text: self.text, at: rows, end }).enumerate() {
-                // The header never stands alone.
-                let cut = if n == 0 { Cut::Poor } else { Cut::Good };
-                self.line(row, cut, lead.clone());
-            }
+        let cut = if self.is_after_blank(header.start) { Cut::Best } else { Cut::Poor };
+        if tokens::cost(&self.text[header.start..lines.at]) <= UNBROKEN {
+            self.atom(header.start..lines.at, cut, None);
+            return;
         }
-        (self.blank, self.ends_sentence) = (false, true);
+        let lead = self.lead(&header);
+        self.pieces(header, Format::Lines, cut, Cut::Fair, None);
+        for row in (Lines { text: self.text, at: body, end: lines.at }) {
+            // The header never stands alone.
+            let cut = if row.start == body { Cut::Poor } else { Cut::Good };
+            self.pieces(row, Format::Lines, cut, Cut::Fair, lead.as_ref());
+        }
     }
 
-    fn cut_before(&self, line: &str, format: Format) -> Cut {
+    /// Rows of comma-separated values; a quoted one may have several lines.
+    fn rows(&mut self, lines: &mut Lines<'_>) {
+        let Some(header) = lines.next() else { return };
+        let lead = self.lead(&header);
+        let mut row = header.end;
+        self.pieces(header, Format::Lines, Cut::Best, Cut::Fair, None);
+        let mut in_quotes = false;
+        for line in lines {
+            let end = line.end;
+            in_quotes ^= self.text[line].bytes().filter(|b| *b == b'"').count() % 2 == 1;
+            if !in_quotes {
+                self.pieces(row..end, Format::Lines, Cut::Good, Cut::Fair, lead.as_ref());
+                row = end;
+            }
+        }
+        self.pieces(row..self.section.end, Format::Lines, Cut::Good, Cut::Fair, lead.as_ref());
+    }
+
+    fn lead(&self, line: &Range<usize>) -> Option<Range<usize>> {
+        (tokens::cost(&self.text[line.clone()]) <= MAX_LEAD).then(|| line.clone())
+    }
+
+    fn is_line_start(&self, at: usize) -> bool {
+        at == self.section.start || self.text[..at].ends_with('\n')
+    }
+
+    /// The line that ends at a line's start.
+    fn line_before(&self, at: usize) -> &str {
+        let before = &self.text[self.section.start..at];
+        before.strip_suffix('\n').unwrap_or(before).rsplit('\n').next().unwrap_or_default()
+    }
+
+    fn is_after_blank(&self, at: usize) -> bool {
+        self.line_before(at).trim_start().is_empty()
+    }
+
+    /// How good a cut is, by what stands around it.
+    fn cut_at(&self, at: usize, format: Format) -> Cut {
+        if !self.is_line_start(at) {
+            let is_end = ends_sentence(&self.text[..at]);
+            return if is_end { Cut::Fair } else { Cut::Poor };
+        }
+        let line = self.text[at..self.section.end].split('\n').next().unwrap_or_default();
         let body = line.trim_start();
         let indent = line.len() - body.len();
+        let before = self.line_before(at);
+        let blank = before.trim_start().is_empty();
         match format {
             _ if body.is_empty() => Cut::Poor,
-            Format::Markdown if self.blank && indent == 0 => Cut::Best,
+            Format::Markdown if blank && indent == 0 => Cut::Best,
             Format::Markdown if is_item(body) => {
                 if indent == 0 {
                     Cut::Good
@@ -236,20 +311,24 @@ impl Builder<'_> {
                 }
             }
             Format::Code if body.starts_with(['}', ')', ']']) => Cut::Poor,
-            Format::Code if self.leads && !self.blank => Cut::Poor,
-            Format::Code if self.blank && indent == 0 => Cut::Best,
-            Format::Code if indent == 0 || self.blank => Cut::Good,
+            Format::Code if is_leading(before.trim_start()) => Cut::Poor,
+            Format::Code if blank && indent == 0 => Cut::Best,
+            Format::Code if indent == 0 || blank => Cut::Good,
             Format::Code if indent <= 4 => Cut::Fair,
             Format::Code => Cut::Poor,
             Format::Lines if indent == 0 => Cut::Good,
             Format::Lines => Cut::Poor,
-            _ if self.blank => Cut::Best,
-            _ if self.ends_sentence => Cut::Fair,
+            _ if blank => Cut::Best,
+            _ if ends_sentence(before) || ends_block(before) => Cut::Fair,
             _ => Cut::Poor,
         }
     }
 }
 
+/// Whether a line may be the last one of a fence or a table.
+fn ends_block(line: &str) -> bool {
+    line.ends_with(['`', '~', '|'])
+}
 /// Whether a line of code begins like a comment, an attribute or a decorator.
 fn is_leading(body: &str) -> bool {
     ["//", "/*", "* ", "#", "@", "--"].iter().any(|mark| body.starts_with(mark)) || body == "*"
@@ -262,82 +341,11 @@ fn is_item(body: &str) -> bool {
         || (number.len() < body.len() && (number.starts_with(". ") || number.starts_with(") ")))
 }
 
-/// Cuts a long line after sentences, else clauses, else words, else characters, the last of the
-/// best kind that a piece has in its second half.
-fn long_line(
-    text: &str,
-    line: Range<usize>,
-    first_cut: Cut,
-    lead: Option<&Range<usize>>,
-    atoms: &mut Vec<Atom>,
-) {
-    let (mut start, mut cut) = (line.start, first_cut);
-    while start < line.end {
-        let (len, cost, next_cut) = next_pause(&text[start..line.end]);
-        atoms.push(Atom { end: start + len, cost, cut, lead: lead.cloned() });
-        (start, cut) = (start + len, next_cut);
-    }
-}
-
-/// Length and cost of a long line's next piece, and how good the cut after it is.
-fn next_pause(rest: &str) -> (usize, u64, Cut) {
-    let mut cost = 0;
-    let mut chars = rest.char_indices();
-    // Pauses count in the second half only.
-    while cost * 2 < LONG_LINE
-        && let Some((_, c)) = chars.next()
-    {
-        cost += tokens::char_cost(c);
-    }
-    let mut best = [None::<(usize, u64)>; 4];
-    let Some((_, mut c)) = chars.next() else { return (rest.len(), cost, Cut::Poor) };
-    let mut before = c;
-    for (at, next) in chars {
-        cost += tokens::char_cost(c);
-        if cost > LONG_LINE {
-            let found = best.iter().enumerate().rev().find_map(|(kind, end)| end.zip(Some(kind)));
-            // No cluster of marks and joiners that people write is as long as that.
-            let ((len, cost), kind) = found.unwrap_or(((at, cost), 0));
-            return (len, cost, if kind == 3 { Cut::Fair } else { Cut::Poor });
-        }
-        if let Some(kind) = pause(before, c, next) {
-            best[kind] = Some((at, cost));
-        }
-        c = next;
-        if !c.is_whitespace() && !is_closing(c) {
-            before = c;
-        }
-    }
-    (rest.len(), cost + tokens::char_cost(c), Cut::Poor)
-}
-
-/// What kind of pause is between two characters: 3 after a sentence, 2 a clause, 1 a word, 0 none;
-/// `None` where they belong together. `before` is the last one up to `c`
-/// that is no space or closing mark.
-fn pause(before: char, c: char, next: char) -> Option<usize> {
-    if !next.is_ascii() && joins(next) || c == '\u{200d}' {
-        return None;
-    }
-    if next.is_whitespace() || is_closing(next) || is_sentence_end(next) {
-        // White space and closing marks stay with what they end.
-        return Some(0);
-    }
-    Some(match c {
-        '。' | '！' | '？' | '।' | '॥' | '۔' => 3,
-        '，' | '、' | '；' | '：' | '،' => 2,
-        ',' | ';' if !next.is_ascii_digit() => 2,
-        _ if c.is_whitespace() && is_sentence_end(before) => 3,
-        _ if c.is_whitespace() && matches!(before, ',' | ';' | ':') => 2,
-        _ if c.is_whitespace() => 1,
-        _ if is_closing(c) && is_sentence_end(before) => 3,
-        _ => 0,
-    })
-}
-
-/// Whether a character belongs to the one before: marks, joiners, variants, skin tones.
-fn joins(c: char) -> bool {
-    matches!(c, '\u{200d}' | '\u{fe0e}' | '\u{fe0f}' | '\u{1f3fb}'..='\u{1f3ff}')
-        || is_combining_mark(c)
+/// Whether a text ends with a sentence, white space and closing marks aside.
+fn ends_sentence(text: &str) -> bool {
+    // Bounded: a line of spaces has this asked at each of its pieces.
+    let last = text.chars().rev().take(16).find(|c| !c.is_whitespace() && !is_closing(*c));
+    last.is_some_and(is_sentence_end)
 }
 
 fn is_closing(c: char) -> bool {

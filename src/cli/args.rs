@@ -40,6 +40,7 @@ pub enum Command {
     Mcp(Mcp),
     Files(Files),
     Extract(Extract),
+    Eval(Eval),
     Config(ConfigArgs),
     Completions(Completions),
     Man(Man),
@@ -47,7 +48,7 @@ pub enum Command {
 
 // Not a doc comment: clap would take it for the help of the commands that this is flattened into.
 // Where the daemon listens.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct SocketArg {
     /// The daemon's socket [default: $XDG_RUNTIME_DIR/resdex/sock, else STATE/run/sock]
     #[arg(long, value_name = "PATH", env = "RESDEX_SOCKET", hide_env_values = true, value_hint = ValueHint::FilePath)]
@@ -382,6 +383,40 @@ pub struct Extract {
     /// Print one JSON document and nothing else
     #[arg(long)]
     pub json: bool,
+}
+
+/// Measure how well questions find their answers, and how fast
+///
+/// A folder has corpus.jsonl ({_id, title, text}), queries.jsonl ({_id, text}), qrels.tsv (question,
+/// document, grade) and maybe answers.jsonl ({_id of the question, answers}); it is indexed in memory
+/// by the code that indexes resources. Several folders share one index. A file has one
+/// {"query": …, "expect": URI or [URI, …], "answers"?: […]} a line, which the running daemon is asked.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  resdex eval sets/scifact
+  resdex eval sets/* --json
+  resdex eval sets/xquad-en --off-topic sets/scifact --plot relevance.svg
+  resdex eval my-questions.jsonl --scope support-bot")]
+pub struct Eval {
+    /// Folders, or files of questions for the daemon
+    #[arg(required = true, value_name = "DIR", value_hint = ValueHint::AnyPath)]
+    pub sets: Vec<PathBuf>,
+    /// Also ask the questions of this folder, which the others can't answer, and nonsense: does
+    /// relevance tell them apart? May be given several times
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub off_topic: Vec<PathBuf>,
+    /// Draw the relevance of first hits into this SVG file
+    #[arg(long, value_name = "FILE", requires = "off_topic", value_hint = ValueHint::FilePath)]
+    pub plot: Option<PathBuf>,
+    /// Ask the daemon only for this server; may be given several times
+    #[arg(long = "server", value_name = "S")]
+    pub servers: Vec<String>,
+    /// Ask the daemon within this scope of its config
+    #[arg(long, value_name = "NAME")]
+    pub scope: Option<String>,
+    #[command(flatten)]
+    pub output: Output,
 }
 
 /// Check, show or import configs

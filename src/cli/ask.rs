@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(200);
 
 /// Runs a conversation with the daemon. One thread is enough, and is there at once.
-fn talk<T>(
+pub(super) fn talk<T>(
     socket: SocketArg,
     conversation: impl AsyncFnOnce(Client) -> Result<T, CliError>,
 ) -> Result<T, CliError> {

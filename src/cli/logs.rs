@@ -7,8 +7,11 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use super::{progress, text};
 
-/// What is logged unless RESDEX_LOG says otherwise.
-const DEFAULT: &str = "info,rmcp=warn";
+/// What is logged unless RESDEX_LOG says otherwise. What of rmcp matters becomes an error of ours.
+const DEFAULT: &str = "info,rmcp=off,tokio_cron_scheduler=warn";
+
+/// On a terminal the bars and their calm line tell the rest.
+const ON_A_TERMINAL: &str = "warn,rmcp=off";
 
 /// Sets up the log for this process; a second call changes nothing.
 ///
@@ -16,10 +19,15 @@ const DEFAULT: &str = "info,rmcp=warn";
 /// What RESDEX_LOG has that isn't a filter.
 pub fn start() -> Result<(), String> {
     let wanted = std::env::var("RESDEX_LOG").unwrap_or_default();
-    let wanted = if wanted.is_empty() { DEFAULT } else { &wanted };
+    let is_terminal = io::stderr().is_terminal();
+    let wanted = match &*wanted {
+        "" if is_terminal => ON_A_TERMINAL,
+        "" => DEFAULT,
+        wanted => wanted,
+    };
     let filter = EnvFilter::try_new(wanted).map_err(|error| format!("RESDEX_LOG: {error}"))?;
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(Stderr);
-    let _ = if io::stderr().is_terminal() {
+    let _ = if is_terminal {
         builder.with_ansi(false).with_target(false).compact().try_init()
     } else {
         builder.json().flatten_event(true).try_init()

@@ -19,7 +19,7 @@ pub(super) use globals::{Limit, limit_fields};
 
 const SECTIONS: [&str; 8] =
     ["sync", "limits", "index", "http", "socket", "trace", "servers", "scopes"];
-const TEMPLATE: [&str; 2] = ["uri", "values"];
+pub(super) const TEMPLATE: [&str; 2] = ["uri", "values"];
 const FOLLOW: [&str; 7] =
     ["schedule", "include", "exclude", "protocol", "templates", "subscribe", "max_subscriptions"];
 /// What a server of its own kind has besides.
@@ -39,22 +39,24 @@ const SCOPE: [&str; 8] =
     ["servers", "include", "exclude", "mime_types", "pins", "max_tokens", "token_sha256", "token"];
 /// What makes a `[servers.NAME]` table a server rather than an addition to one.
 const TARGETS: [&str; 3] = ["command", "url", "files"];
+/// The keys of each section; those of `[limits]` are in [`limit_fields`].
+pub(super) const TABLES: [(&str, &[&str]); 8] = [
+    ("[sync]", &SYNC),
+    ("[index]", &INDEX),
+    ("[http]", &HTTP),
+    ("[socket]", &SOCKET),
+    ("[trace]", &TRACE),
+    ("[servers.NAME]", &SERVER),
+    ("[servers.NAME]", &FOLLOW),
+    ("[scopes.NAME]", &SCOPE),
+];
+
 /// The section in which a key is known, for a key that stands in the wrong one.
 pub(super) fn section_of(key: &str) -> Option<&'static str> {
     if limit_fields(&mut Limits::default()).iter().any(|(name, _)| *name == key) {
         return Some("[limits]");
     }
-    let tables: [(&str, &[&str]); 8] = [
-        ("[sync]", &SYNC),
-        ("[index]", &INDEX),
-        ("[http]", &HTTP),
-        ("[socket]", &SOCKET),
-        ("[trace]", &TRACE),
-        ("[servers.NAME]", &SERVER),
-        ("[servers.NAME]", &FOLLOW),
-        ("[scopes.NAME]", &SCOPE),
-    ];
-    tables.into_iter().find(|(_, keys)| keys.contains(&key)).map(|(section, _)| section)
+    TABLES.into_iter().find(|(_, keys)| keys.contains(&key)).map(|(section, _)| section)
 }
 
 /// What one file says. Globals are written into the config at once.

@@ -7,6 +7,7 @@ use super::*;
 
 mod any;
 mod dialects;
+mod documented;
 mod own;
 mod report;
 

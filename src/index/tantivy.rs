@@ -11,7 +11,7 @@
 //! files, half-written segments) is harmless: locks are the kernel's, and files that no commit names
 //! are collected at the next one.
 
-mod analyzer;
+pub mod analyzer;
 mod collect;
 mod manifest;
 mod query;

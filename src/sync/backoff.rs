@@ -2,13 +2,20 @@
 
 use std::time::Duration;
 
-const FIRST: Duration = Duration::from_secs(1);
-const LONGEST: Duration = Duration::from_secs(300);
+/// Waits that double.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backoff {
+    /// After the first failure.
+    pub first: Duration,
+    pub longest: Duration,
+}
 
-/// One second after the first failure, doubled with each further one, five minutes at most.
-pub fn delay(failures: u32) -> Duration {
-    let doubled = FIRST.saturating_mul(1 << failures.saturating_sub(1).min(16));
-    doubled.min(LONGEST)
+impl Backoff {
+    /// The first wait after the first failure, doubled with each further one, up to the longest.
+    pub fn delay(self, failures: u32) -> Duration {
+        let doubled = self.first.saturating_mul(1 << failures.saturating_sub(1).min(16));
+        doubled.min(self.longest)
+    }
 }
 
 /// Spreads waits by a quarter either way, so that many who failed together don't return together.
@@ -30,10 +37,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_double_up_to_five_minutes() {
-        let seconds: Vec<u64> = (0..12).map(|failures| delay(failures).as_secs()).collect();
+    fn waits_double_up_to_the_longest() {
+        let (first, longest) = (Duration::from_secs(1), Duration::from_secs(300));
+        let backoff = Backoff { first, longest };
+        let seconds: Vec<u64> = (0..12).map(|failures| backoff.delay(failures).as_secs()).collect();
         assert_eq!(seconds, [1, 1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]);
-        assert_eq!(delay(u32::MAX), LONGEST);
+        assert_eq!(backoff.delay(u32::MAX), longest);
     }
 
     #[test]

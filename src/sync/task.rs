@@ -20,7 +20,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::backoff;
+use super::backoff::{self, Backoff};
 use super::catalog::Catalog;
 use super::control::{self, Control, Shared, SyncRequest, TemplateRow};
 use super::eras::Eras;
@@ -39,7 +39,7 @@ use crate::source::SourceError;
 use crate::source::mcp::hints::Marks;
 use crate::source::mcp::{ConnectOptions, Connection, Session, connect};
 
-/// Progress is told at most so often.
+/// While reads are under way, the status is shown and progress told this often.
 const PROGRESS: Duration = Duration::from_millis(100);
 
 /// URIs whose events wait for the index; beyond, only the end of the reconciliation is told.
@@ -129,7 +129,8 @@ pub fn start(
         session: None,
         jobs: FuturesUnordered::new(),
         untold: vec![],
-        told_progress: Instant::now(),
+        published: Instant::now(),
+        unpublished: false,
         last_sync: None,
         last_error: None,
     };
@@ -184,7 +185,9 @@ struct Task {
     jobs: FuturesUnordered<BoxFuture<'static, Done>>,
     /// What was handed to the index and is told when it is on disk.
     untold: Vec<control::Event>,
-    told_progress: Instant,
+    /// When the status was last shown, and whether that is not its last word.
+    published: Instant,
+    unpublished: bool,
     next_sync: watch::Receiver<Option<DateTime<Utc>>>,
     last_sync: Option<DateTime<Utc>>,
     last_error: Option<(SourceError, DateTime<Utc>)>,
@@ -216,7 +219,8 @@ impl Task {
         }
         self.step(&mut machine, Event::Woken);
         loop {
-            let wake = machine.wake(Instant::now());
+            let shown = self.unpublished.then(|| self.published + PROGRESS);
+            let wake = machine.wake(Instant::now()).into_iter().chain(shown).min();
             let event = tokio::select! {
                 () = self.stop.cancelled() => break,
                 Some(done) = self.jobs.next(), if !self.jobs.is_empty() => match done {
@@ -250,6 +254,7 @@ impl Task {
             relist_interval: limits.relist_interval,
             reread_interval: limits.reread_interval,
             removal_confirmation: limits.removal_confirmation,
+            backoff: Backoff { first: limits.retry_delay, longest: limits.max_retry_delay },
             max_subscriptions: follow.max_subscriptions,
             random: backoff::random_unit,
             wanted: url_filter(&follow.include, &follow.exclude),
@@ -437,7 +442,7 @@ impl Task {
             Notice::Reconnect { attempt } => control::Event::Reconnect { server, attempt },
             Notice::Error(message) => {
                 let message = self.masker.mask(&message).into_owned();
-                tracing::warn!(%server, %message, "an error of the server");
+                tracing::warn!(%server, error = %message, "an error of the server");
                 control::Event::Error { server, message }
             }
             Notice::Synced { cause } => {
@@ -475,17 +480,27 @@ impl Task {
                 };
             }
         }
-        let (state, server) = (machine.state(), self.server.name.to_string());
-        let now = Instant::now();
+        let (state, now) = (machine.state(), Instant::now());
         let changed = control::read(&self.shared.status).state != state;
-        if changed {
-            tracing::debug!(%server, ?state, "the server's state");
-            self.context.control.publish(control::Event::State { server: server.clone(), state });
+        // While reads come in by the thousand, the counts are shown ten times a second.
+        let early = now.duration_since(self.published) < PROGRESS;
+        self.unpublished = !changed && early && machine.is_reading();
+        if self.unpublished {
+            return;
         }
-        if state == ServerState::Syncing && now.duration_since(self.told_progress) >= PROGRESS {
-            self.told_progress = now;
+        self.published = now;
+        let server = || self.server.name.to_string();
+        if changed {
+            tracing::debug!(server = server(), ?state, "the server's state");
+            self.context.control.publish(control::Event::State { server: server(), state });
+        }
+        if state == ServerState::Syncing {
             let (done, total) = machine.progress();
-            self.context.control.publish(control::Event::Progress { server, done, total });
+            self.context.control.publish(control::Event::Progress {
+                server: server(),
+                done,
+                total,
+            });
         }
         self.keep_error(machine);
         let status = self.status(machine, state);

@@ -11,6 +11,7 @@
 )]
 
 mod complete;
+#[path = "../common/daemon.rs"]
 mod daemon;
 mod faults;
 mod follow;

@@ -115,7 +115,7 @@ pub(in crate::config) enum Limit<'a> {
 }
 
 /// Every limit with its key. Taken apart by name, so that a new one can't be forgotten here.
-pub(in crate::config) fn limit_fields(limits: &mut Limits) -> [(&'static str, Limit<'_>); 25] {
+pub(in crate::config) fn limit_fields(limits: &mut Limits) -> [(&'static str, Limit<'_>); 27] {
     let Limits {
         connect_timeout,
         list_timeout,
@@ -136,6 +136,8 @@ pub(in crate::config) fn limit_fields(limits: &mut Limits) -> [(&'static str, Li
         relist_interval,
         reread_interval,
         removal_confirmation,
+        retry_delay,
+        max_retry_delay,
         min_free_disk_bytes,
         min_free_disk_percent,
         max_query_bytes,
@@ -163,6 +165,8 @@ pub(in crate::config) fn limit_fields(limits: &mut Limits) -> [(&'static str, Li
         ("relist_interval", Limit::Pause(relist_interval)),
         ("reread_interval", Limit::Pause(reread_interval)),
         ("removal_confirmation", Limit::Pause(removal_confirmation)),
+        ("retry_delay", Limit::Time(retry_delay)),
+        ("max_retry_delay", Limit::Time(max_retry_delay)),
         ("min_free_disk_bytes", Limit::Disk(min_free_disk_bytes)),
         ("min_free_disk_percent", Limit::Percent(min_free_disk_percent)),
         ("max_query_bytes", Limit::Bytes(max_query_bytes)),

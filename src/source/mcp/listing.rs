@@ -333,7 +333,7 @@ mod tests {
         let items = json!([
             {"uri": "a://1", "name": "one", "size": 3.7, "annotations": {"audience": ["user"], "priority": 0.5, "lastModified": "2026-01-01T00:00:00Z"}},
             {"name": "no uri"},
-            {"uri": 5, "name": "no string"},
+            {"uri": 5},
             "no object",
             {"uri": "a://2", "title": "Two", "size": "12", "mimeType": "text/plain", "annotations": {"audience": "user", "priority": 7}},
             {"uri": "a://1", "name": "again", "mimeType": "text/html"},
@@ -359,7 +359,7 @@ mod tests {
             listing.problems,
             [
                 r#"a resource without `uri`: {"name":"no uri"}"#,
-                r#"a resource without `uri`: {"name":"no string","uri":5}"#,
+                r#"a resource without `uri`: {"uri":5}"#,
                 r#"a resource without `uri`: "no object""#,
                 "a://1 is listed 3 times; its first entry counts",
                 "1 resources have no name",

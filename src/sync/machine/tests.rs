@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
+use crate::index::description_hash;
 use crate::model::{
     Audience, Fingerprint, Listing, Manifest, Origin, Outcome, ResourceKey, ServerName,
 };
@@ -68,6 +69,7 @@ fn options() -> Options {
         relist_interval: Duration::from_secs(10),
         reread_interval: Duration::from_secs(1),
         removal_confirmation: Duration::from_secs(60),
+        backoff: Backoff { first: Duration::from_secs(1), longest: Duration::from_secs(300) },
         max_subscriptions: 100,
         random: || 0.5,
         wanted: Box::new(|_| true),
@@ -502,4 +504,19 @@ fn what_cannot_be_read_is_found_by_its_name() {
     assert_eq!(world.machine.catalog().counts().skipped, 1);
     world.settle();
     assert_eq!(world.index[&uri(1)], Some(0));
+}
+
+#[test]
+fn what_is_subscribed_to_follows_the_patterns_and_the_cap() {
+    let mut world = World::new();
+    world.machine.options.max_subscriptions = 3;
+    world.machine.options.subscribed = Box::new(|uri| uri != "a://1");
+    world.server.extend((0..9).map(|at| (uri(at), 0)));
+    let followed = loop {
+        match world.open.first() {
+            Some(Command::Follow(uris)) => break uris.clone(),
+            _ => world.answer(0),
+        }
+    };
+    assert_eq!(followed, [uri(0), uri(2), uri(3)].into());
 }

@@ -37,6 +37,9 @@ const INHERITED: &[&str] = &[
     "XDG_RUNTIME_DIR",
 ];
 
+/// How long the rest of stderr is waited for.
+const LAST_WORDS_WAIT: Duration = Duration::from_millis(200);
+
 /// How much of stderr is remembered.
 const LAST_WORDS: usize = 4 << 10;
 
@@ -131,30 +134,35 @@ pub fn start(
     let listener = tokio::spawn(listen(stderr, words.clone()));
     let ended = tasks.spawn(async move {
         let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
-        let (status, asked) = tokio::select! {
-            status = child.wait() => (status, false),
-            () = closed.cancelled() => (end(&mut child, group, grace).await, true),
+        let status = tokio::select! {
+            status = child.wait() => status.map(Some),
+            () = closed.cancelled() => end(&mut child, group, grace).await,
         };
         // Whatever the child started and left: npx and uvx do.
         signal(group, Signal::KILL);
-        if !asked {
-            // The last words are in the pipe; a grandchild that escaped may hold it open.
-            let _ = tokio::time::timeout(Duration::from_millis(200), listener).await;
-        }
-        hints.closed(obituary(status, asked, &last_words(&words)));
+        // The last words are in the pipe; a grandchild that escaped may hold it open.
+        let _ = tokio::time::timeout(LAST_WORDS_WAIT, listener).await;
+        hints.closed(obituary(status, &last_words(&words)));
         closed.cancel();
     });
     Ok(Running { stdout, stdin, ended })
 }
 
-async fn end(child: &mut Child, group: Option<Pid>, grace: Grace) -> std::io::Result<ExitStatus> {
-    for sign in [Signal::TERM, Signal::KILL] {
-        if let Ok(status) = tokio::time::timeout(grace.0, child.wait()).await {
-            return status;
-        }
-        signal(group, sign);
+/// Ends a child whose stdin has been closed; its status, if it ended by itself.
+async fn end(
+    child: &mut Child,
+    group: Option<Pid>,
+    grace: Grace,
+) -> std::io::Result<Option<ExitStatus>> {
+    if let Ok(status) = tokio::time::timeout(grace.0, child.wait()).await {
+        return status.map(Some);
     }
-    child.wait().await
+    signal(group, Signal::TERM);
+    if tokio::time::timeout(grace.0, child.wait()).await.is_err() {
+        signal(group, Signal::KILL);
+        child.wait().await?;
+    }
+    Ok(None)
 }
 
 fn signal(group: Option<Pid>, signal: Signal) {
@@ -185,10 +193,10 @@ fn last_words(words: &Mutex<VecDeque<u8>>) -> String {
     shown.chars().filter(|c| !c.is_control()).collect()
 }
 
-fn obituary(status: std::io::Result<ExitStatus>, asked: bool, words: &str) -> String {
+fn obituary(status: std::io::Result<Option<ExitStatus>>, words: &str) -> String {
     let how = match status {
-        _ if asked => "was stopped".to_owned(),
-        Ok(status) => match status.code() {
+        Ok(None) => "had to be stopped".to_owned(),
+        Ok(Some(status)) => match status.code() {
             Some(code) => format!("exited with status {code}"),
             None => format!("was ended by {status}"),
         },

@@ -1,3 +1,5 @@
+#![allow(dead_code, reason = "each test target uses its part")]
+
 //! A running daemon, asked through the command line as a user would.
 
 use std::fs::{self, File};
@@ -25,6 +27,35 @@ impl Daemon {
         fs::write(folder.path().join("resdex.toml"), config).unwrap();
         let child = spawn(folder.path());
         Self { folder, child }.answering()
+    }
+
+    /// Its folder: `resdex.toml`, `state`, `sock` and `log` are in there.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// Puts a configuration in the place of the present one, in one step, as editors do.
+    pub fn configure(&self, config: &str) {
+        let new = self.folder().join("resdex.toml.new");
+        fs::write(&new, config).unwrap();
+        fs::rename(new, self.folder().join("resdex.toml")).unwrap();
+    }
+
+    /// Waits until it has ended by itself; answers its exit code.
+    pub fn ended(&mut self) -> Option<i32> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            assert!(Instant::now() < deadline, "it never ends\n{}", self.report());
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// Kills it as `kill -9` does; what it had on disk stays.
@@ -135,6 +166,17 @@ pub struct Stopped {
 }
 
 impl Stopped {
+    /// What it left is there.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// A start that is to fail; answers the exit code and what was said.
+    pub fn refuses(&self) -> (Option<i32>, String) {
+        let output = serve(self.folder.path()).output().expect("resdex runs");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+
     pub fn start(self) -> Daemon {
         let child = spawn(self.folder.path());
         Daemon { folder: self.folder, child }.answering()
@@ -164,22 +206,25 @@ impl Hit {
 
 fn spawn(folder: &Path) -> Child {
     let log = File::options().create(true).append(true).open(folder.join("log")).unwrap();
-    resdex(folder)
+    serve(folder).stdout(log.try_clone().unwrap()).stderr(log).spawn().expect("resdex starts")
+}
+
+/// `resdex serve` in its folder.
+pub fn serve(folder: &Path) -> Command {
+    let mut command = resdex(folder);
+    command
         .args(["serve", "--config"])
         .arg(folder.join("resdex.toml"))
         .arg("--state")
         .arg(folder.join("state"))
         .arg("--socket")
         .arg(folder.join("sock"))
-        .stdin(Stdio::null())
-        .stdout(log.try_clone().unwrap())
-        .stderr(log)
-        .spawn()
-        .expect("resdex starts")
+        .stdin(Stdio::null());
+    command
 }
 
 /// The binary, out of reach of the user's own configuration.
-fn resdex(folder: &Path) -> Command {
+pub fn resdex(folder: &Path) -> Command {
     let mut command = Command::new(PathBuf::from(env!("CARGO_BIN_EXE_resdex")));
     command.current_dir(folder);
     for name in ["RESDEX_CONFIG", "RESDEX_STATE", "RESDEX_SOCKET", "RUST_LOG"] {
