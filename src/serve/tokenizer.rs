@@ -9,8 +9,11 @@ use super::error::ApiError;
 /// What counts when nobody says.
 pub const DEFAULT: &str = "o200k_base";
 
+/// What loads a vocabulary, once.
+type Load = fn() -> &'static CoreBPE;
+
 /// The names that can be asked for, each with what loads it.
-const KNOWN: &[(&str, fn() -> &'static CoreBPE)] = &[
+const KNOWN: &[(&str, Load)] = &[
     (DEFAULT, tiktoken_rs::o200k_base_singleton),
     ("o200k_harmony", tiktoken_rs::o200k_harmony_singleton),
     ("cl100k_base", tiktoken_rs::cl100k_base_singleton),
@@ -25,7 +28,7 @@ const PIECE: usize = 64 << 10;
 #[derive(Clone, Copy)]
 pub struct Tokenizer {
     pub name: &'static str,
-    load: fn() -> &'static CoreBPE,
+    load: Load,
 }
 
 impl Tokenizer {

@@ -16,4 +16,5 @@ mod daemon;
 mod faults;
 mod follow;
 mod peers;
+mod plug;
 mod restart;

@@ -50,13 +50,19 @@ pub struct Note {
     pub text: &'static str,
 }
 
+/// Whether a peer can be used; says why not.
+pub fn is_installed(kind: Kind) -> bool {
+    let Err(reason) = installed(kind) else { return true };
+    let required = std::env::var("RESDEX_INTEROP").is_ok_and(|value| value == "required");
+    assert!(!required, "{reason}");
+    println!("skipped: {reason}");
+    false
+}
+
 impl Peer {
     /// Nothing, with a printed reason, when the server isn't installed.
     pub fn new(kind: Kind, over: Over) -> Option<Self> {
-        if let Err(reason) = installed(kind) {
-            let required = std::env::var("RESDEX_INTEROP").is_ok_and(|value| value == "required");
-            assert!(!required, "{reason}");
-            println!("skipped: {reason}");
+        if !is_installed(kind) {
             return None;
         }
         let mut peer = Self { kind, folder: tempfile::tempdir().unwrap(), http: None };

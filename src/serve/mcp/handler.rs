@@ -71,9 +71,7 @@ impl Connection {
 
     /// Who asks: its scope is the connection's, its name what it told last.
     fn caller(&self, context: &RequestContext<RoleServer>) -> Caller {
-        let info = context.peer.peer_info();
-        let named =
-            info.map(|info| format!("{} {}", info.client_info.name, info.client_info.version));
+        let named = context.client_info().map(|info| format!("{} {}", info.name, info.version));
         let by_http = || {
             let parts = context.extensions.get::<Parts>()?;
             Some(parts.extensions.get::<Caller>()?.client.clone())

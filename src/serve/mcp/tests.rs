@@ -15,6 +15,7 @@ use tower::ServiceExt as _;
 
 use super::*;
 use crate::index::Change;
+use crate::serve::api::TraceQuery;
 use crate::serve::fake::entry;
 use crate::serve::http::router;
 use crate::serve::tests::app;
@@ -106,7 +107,8 @@ async fn resources_go_by_their_own_uri_where_one_server_has_it() {
 
 #[tokio::test]
 async fn tools_have_the_shape_that_connectors_know() {
-    let app = app();
+    let (app, state) = (app(), tempfile::tempdir().unwrap());
+    app.keep_in(state.path()).unwrap();
     for client in clients(&app, None).await {
         let tools = client.list_all_tools().await.unwrap();
         let names: Vec<_> = tools.iter().map(|tool| &*tool.name).collect();
@@ -117,6 +119,8 @@ async fn tools_have_the_shape_that_connectors_know() {
         assert_eq!((&first["title"], &first["url"]), (&json!("Refunds"), &first["id"]));
         let (_, shared) = call(&client, "search", json!({"query": "two"})).await;
         assert_eq!(shared["results"][0]["id"], "resdex://handbook/shared%3A%2F%2Fnote");
+        let trace = app.traced(&Caller::owner("test"), &TraceQuery::default()).unwrap().entries;
+        assert!(trace[0].client.starts_with("rmcp "), "{:?}", trace[0].client);
         let (_, none) = call(&client, "search", json!({"query": "zebra"})).await;
         assert_eq!(none, json!({"results": []}));
 

@@ -255,8 +255,9 @@ async fn random_requests_never_see_a_foreign_resource() {
             if foreign == own {
                 continue;
             }
-            for mark in [format!("secret-{scope}"), format!("Title-{scope}"), format!("{scope}://")]
-            {
+            // A trace tells what this very token asked for before, whether or not it was there.
+            let uri = if route.starts_with("/v1/trace") { "no uri" } else { scope };
+            for mark in [format!("secret-{scope}"), format!("Title-{scope}"), format!("{uri}://")] {
                 assert!(!text.contains(&mark), "{} {method} {route} {body}: {text}", scopes[own]);
             }
         }
