@@ -9,6 +9,7 @@
 
 mod body;
 mod class;
+mod common;
 mod emit;
 mod fold;
 mod parts;
@@ -23,6 +24,7 @@ mod tests;
 use icu_segmenter::options::WordBreakInvariantOptions;
 use icu_segmenter::{WordSegmenter, WordSegmenterBorrowed};
 
+pub use common::is_common;
 pub use query::{PhraseTerm, QueryTerm};
 
 use body::Body;

@@ -166,7 +166,10 @@ pub struct StoreAnswer {
     pub more: bool,
 }
 
-/// A resource that answers a query.
+/// Most resources that a hit names as having its text.
+pub const MAX_DUPLICATES: usize = 20;
+
+/// A resource that answers a query, and stands for all with the same text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoreHit {
     pub key: ResourceKey,
@@ -185,6 +188,9 @@ pub struct StoreHit {
     pub relevance: f32,
     /// Best first. A resource that is found by name only has one whose chunk text is empty.
     pub passages: Vec<StorePassage>,
+    /// Other resources with the same text that the filter lets through, by key; at most
+    /// [`MAX_DUPLICATES`].
+    pub duplicates: Vec<ResourceKey>,
     pub explanation: Option<serde_json::Value>,
 }
 

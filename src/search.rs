@@ -4,6 +4,7 @@ pub mod context;
 pub mod filter;
 pub mod query;
 pub mod snippet;
+pub mod versions;
 
 use chrono::{DateTime, Utc};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
@@ -77,6 +78,9 @@ pub struct Hit {
     pub relevance: f32,
     /// The best first; never empty.
     pub passages: Vec<Passage>,
+    /// Other resources with the same text that the caller may see; at most
+    /// [`crate::index::MAX_DUPLICATES`].
+    pub duplicates: Vec<ResourceKey>,
     pub explanation: Option<serde_json::Value>,
 }
 
@@ -195,6 +199,7 @@ fn hit(stored: StoreHit, rank: usize) -> Hit {
         score,
         relevance,
         passages,
+        duplicates,
         explanation,
     } = stored;
     let name = description.filter(|text| !text.trim().is_empty()).unwrap_or_else(|| title.clone());
@@ -212,6 +217,7 @@ fn hit(stored: StoreHit, rank: usize) -> Hit {
         score,
         relevance,
         passages,
+        duplicates,
         explanation,
     }
 }

@@ -121,9 +121,11 @@ fn found_hit(server: &ServerName, hit: &Hit) -> FoundHit {
         let id = uri.strip_prefix(SCHEME).unwrap_or(uri);
         percent_encoding::percent_decode_str(id).decode_utf8_lossy().into_owned()
     };
+    // Resources with the same text are one hit.
+    let keys = [&hit.key].into_iter().chain(&hit.duplicates).filter(|key| key.server == *server);
     let snippet = hit.passages.first().map_or("", |passage| passage.snippet.as_str());
     FoundHit {
-        documents: (hit.key.server == *server).then(|| id(&hit.key.uri)).into_iter().collect(),
+        documents: keys.map(|key| id(&key.uri)).collect(),
         relevance: hit.relevance,
         snippet: snippet.to_owned(),
         tokens: estimate_tokens(&hit.title)

@@ -152,7 +152,9 @@ fn every_script_is_found_and_highlighted() {
 #[test]
 fn an_answer_is_bounded() {
     let text = "word ".repeat(70);
-    let store = store((0..30).map(|n| entry(&n.to_string(), vec![chunk(&text, 1)])).collect());
+    let text = |n: u32| format!("{text}{n:02}");
+    let entries = (0..30).map(|n| entry(&n.to_string(), vec![chunk(&text(n), 1)]));
+    let store = store(entries.collect());
     let request = Request { limit: 30, max_answer_bytes: 2000, ..Request::new("word") };
     let answer = search(&store, &request).unwrap();
     assert_eq!(answer.hits.len(), 5);

@@ -116,6 +116,9 @@ pub struct Hit {
     /// Further passages, when more than one was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passages: Option<Vec<Passage>>,
+    /// Other resources with the same text, where there are any: at most 20.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicates: Option<Vec<Duplicate>>,
     /// Whether this text is older than a read that failed.
     pub stale: bool,
     pub indexed_at: DateTime<Utc>,
@@ -124,6 +127,13 @@ pub struct Hit {
     /// How the hit was ranked, when that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explanation: Option<serde_json::Value>,
+}
+
+/// A resource that has the same text as a hit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Duplicate {
+    pub server: String,
+    pub uri: String,
 }
 
 /// A part of a document with its place.

@@ -187,6 +187,7 @@ impl IndexStore for FakeStore {
                     score: 2.5,
                     relevance: 0.75,
                     passages,
+                    duplicates: vec![],
                     explanation: None,
                 })
             })

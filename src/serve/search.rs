@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::App;
-use super::api::{self, Hit, Passage, SearchRequest, SearchResponse, TraceVerb};
+use super::api::{self, Duplicate, Hit, Passage, SearchRequest, SearchResponse, TraceVerb};
 use super::error::ApiError;
 use super::scope::{self, Caller, View};
 use crate::chunk::estimate_tokens;
@@ -172,6 +172,13 @@ fn hit(found: search::Hit, stale: bool, several: bool) -> Hit {
         relevance: found.relevance,
         passage: passages.next().unwrap_or_default(),
         passages: several.then(|| passages.collect()),
+        duplicates: (!found.duplicates.is_empty()).then(|| {
+            let named = found
+                .duplicates
+                .iter()
+                .map(|key| Duplicate { server: key.server.to_string(), uri: key.uri.to_string() });
+            named.collect()
+        }),
         stale,
         indexed_at: found.indexed_at,
         untrusted: true,

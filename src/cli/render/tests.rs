@@ -30,6 +30,7 @@ fn found(rank: usize, title: &str, uri: &str, snippet: &str) -> Hit {
             highlights: vec![],
         },
         passages: None,
+        duplicates: None,
         stale: false,
         indexed_at: time(),
         untrusted: true,

@@ -6,10 +6,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use ::tantivy::columnar::StrColumn;
 use ::tantivy::query::Weight;
+use ::tantivy::schema::{IndexRecordOption, Term};
 use ::tantivy::{DocId, SegmentReader};
 
 use super::schema;
-use super::view::{Columns, View, read_error};
+use super::view::{Columns, View, alive, read_error};
 use crate::index::IndexError;
 use crate::search::filter::Filter;
 
@@ -103,6 +104,13 @@ fn decide_each(
     Ok((!allowed.iter().all(|allowed| *allowed)).then_some(allowed))
 }
 
+/// What is one hit: a resource, with all others of the same text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Group {
+    Text(u64),
+    Resource(DocId),
+}
+
 /// A resource with its best document.
 #[derive(Clone, Debug)]
 pub struct Found {
@@ -110,10 +118,22 @@ pub struct Found {
     pub first: DocId,
     pub doc: DocId,
     pub score: f32,
+    pub tie: u64,
     pub key: Vec<u8>,
+    /// Nothing for a resource without text.
+    pub text_hash: Option<u64>,
 }
 
-/// The best `wanted` resources, each with its best document: by score, then by key.
+impl Found {
+    /// The best first: by score, then by what breaks ties, then by key.
+    pub fn compare(&self, other: &Self) -> Ordering {
+        let by_score = other.score.total_cmp(&self.score);
+        by_score.then_with(|| other.tie.cmp(&self.tie)).then_with(|| self.key.cmp(&other.key))
+    }
+}
+
+/// The best `wanted` resources, each with its best document. Of resources with the same text the best
+/// stands for all.
 ///
 /// The order doesn't depend on how the index happens to be cut into segments.
 pub fn best(
@@ -130,7 +150,7 @@ pub fn best(
     let mut threshold = f32::MIN;
     for ((segment, reader, columns), visible) in view.segments().zip(visible) {
         let start = threshold;
-        let mut best = Best { wanted, ranks: BTreeSet::new(), scores: HashMap::new() };
+        let mut best = Best { wanted, ranks: BTreeMap::new(), groups: HashMap::new() };
         let mut collect = |doc: DocId, score: f32| {
             if visible.allows(doc) {
                 best.offer(columns, doc, score);
@@ -139,19 +159,27 @@ pub fn best(
             threshold
         };
         weight.for_each_pruning(start, reader, &mut collect).map_err(read_error)?;
-        for rank in best.ranks {
-            let doc = best.scores.get(&rank.first).map_or(rank.first, |(_, doc)| *doc);
-            let key = columns.key_bytes(rank.key_ord)?;
-            found.push(Found { segment, first: rank.first, doc, score: rank.score, key });
+        for rank in best.ranks.into_keys() {
+            found.push(Found {
+                segment,
+                first: rank.first,
+                doc: rank.doc,
+                score: rank.score,
+                tie: rank.tie,
+                key: columns.key_bytes(rank.key_ord)?,
+                text_hash: columns.text_hash(rank.first),
+            });
         }
-        found.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.key.cmp(&b.key)));
+        found.sort_by(Found::compare);
+        let mut seen = HashSet::new();
+        found.retain(|found| found.text_hash.is_none_or(|hash| seen.insert(hash)));
         found.truncate(wanted);
         threshold = threshold_of(&found, wanted);
     }
     Ok(found)
 }
 
-/// Just below the score of the last of the wanted, so that equal ones are still compared by key.
+/// Just below the score of the last of the wanted, so that equal ones are still compared.
 fn threshold_of(found: &[Found], wanted: usize) -> f32 {
     found.get(wanted - 1).map_or(f32::MIN, |last| last.score.next_down())
 }
@@ -159,53 +187,55 @@ fn threshold_of(found: &[Found], wanted: usize) -> f32 {
 /// The best resources of one segment, in which a resource lies whole.
 struct Best {
     wanted: usize,
-    ranks: BTreeSet<Rank>,
-    /// By the resource's first document: score and place of its best.
-    scores: HashMap<DocId, (f32, DocId)>,
+    ranks: BTreeMap<Rank, Group>,
+    groups: HashMap<Group, Rank>,
 }
 
 impl Best {
     fn threshold(&self) -> f32 {
-        match self.ranks.last() {
-            Some(last) if self.ranks.len() >= self.wanted => last.score.next_down(),
+        match self.ranks.last_key_value() {
+            Some((last, _)) if self.ranks.len() >= self.wanted => last.score.next_down(),
             _ => f32::MIN,
         }
     }
 
     fn offer(&mut self, columns: &Columns, doc: DocId, score: f32) {
         let first = columns.first_of(doc);
+        let group = columns.text_hash(first).map_or(Group::Resource(first), Group::Text);
         let key_ord = columns.key_ord(doc);
-        if let Some((old, _)) = self.scores.get(&first).copied() {
-            // Documents come in their order, so of equal ones the first stays.
-            if score <= old {
+        let rank = Rank { score, tie: columns.tie(first), key_ord, first, doc };
+        if let Some(old) = self.groups.get(&group).copied() {
+            if rank >= old {
                 return;
             }
-            self.ranks.remove(&Rank { score: old, key_ord, first });
+            self.ranks.remove(&old);
         }
-        self.scores.insert(first, (score, doc));
-        self.ranks.insert(Rank { score, key_ord, first });
+        self.groups.insert(group, rank);
+        self.ranks.insert(rank, group);
         if self.ranks.len() > self.wanted
-            && let Some(last) = self.ranks.pop_last()
+            && let Some((_, group)) = self.ranks.pop_last()
         {
-            self.scores.remove(&last.first);
+            self.groups.remove(&group);
         }
     }
 }
 
-/// The best first.
+/// The best first; of equal documents of a resource the earlier.
 #[derive(Clone, Copy, Debug)]
 struct Rank {
     score: f32,
+    tie: u64,
     key_ord: u64,
     first: DocId,
+    doc: DocId,
 }
 
 impl Ord for Rank {
     fn cmp(&self, other: &Self) -> Ordering {
-        let by_score = other.score.total_cmp(&self.score);
+        let by_score = other.score.total_cmp(&self.score).then_with(|| other.tie.cmp(&self.tie));
         by_score
             .then_with(|| self.key_ord.cmp(&other.key_ord))
-            .then_with(|| self.first.cmp(&other.first))
+            .then_with(|| self.doc.cmp(&other.doc))
     }
 }
 
@@ -222,6 +252,28 @@ impl PartialEq for Rank {
 }
 
 impl Eq for Rank {}
+
+/// The resources with the text of one that was found, without that one, by key.
+pub fn duplicates(
+    view: &View,
+    visible: &[Visible<'_>],
+    found: &Found,
+    most: usize,
+) -> Result<Vec<Vec<u8>>, IndexError> {
+    let Some(hash) = found.text_hash else { return Ok(vec![]) };
+    let term = Term::from_field_u64(view.fields.text_hash, hash);
+    let mut keys = BTreeSet::new();
+    for ((segment, reader, columns), visible) in view.segments().zip(visible) {
+        let index = reader.inverted_index(view.fields.text_hash).map_err(read_error)?;
+        let postings = index.read_postings(&term, IndexRecordOption::Basic).map_err(read_error)?;
+        for first in postings.into_iter().flat_map(|postings| alive(reader, postings)) {
+            if (segment, first) != (found.segment, found.first) && visible.allows(first) {
+                keys.insert(columns.key_bytes(columns.key_ord(first))?);
+            }
+        }
+    }
+    Ok(keys.into_iter().take(most).collect())
+}
 
 /// The `wanted` best documents of one resource, by score, then in their order.
 pub fn passages(

@@ -3,7 +3,7 @@
 //! Any of a query's words may match: each of its terms is a clause of one large disjunction, which is
 //! the only shape in which tantivy skips whole blocks of documents that can't score well enough.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use ::tantivy::query::{
     AllQuery, BooleanQuery, BoostQuery, FuzzyTermQuery, Occur, PhrasePrefixQuery, PhraseQuery,
@@ -16,7 +16,7 @@ use super::collect::Visible;
 use super::schema::Fields;
 use super::view::{View, alive, read_error};
 use super::words::{Meaning, Words};
-use crate::analyze::{self, QueryTerm};
+use crate::analyze::{self, PhraseTerm, QueryTerm};
 use crate::index::IndexError;
 use crate::search::query::Query as UserQuery;
 
@@ -28,8 +28,19 @@ const MAX_EXPANSIONS: usize = 8;
 const MAX_PHRASE_ENDS: u32 = 1_000;
 /// What a word found by a near spelling counts, beside one found as it was typed.
 const FUZZY_BOOST: f32 = 0.6;
-/// What a whole word counts, beside its stem.
+/// What a whole word counts, beside its stem; and in scripts without spaces, beside its pairs.
 const WORD_BOOST: f32 = 0.5;
+const UNSPACED_WORD_BOOST: f32 = 1.0;
+/// What a word counts that says nothing of the query's subject.
+const COMMON_BOOST: f32 = 0.3;
+/// And in relevance, which is about the subject only.
+const COMMON_WEIGHT: f32 = 0.2;
+/// What two neighbours of the query count when they stand together. Pairs of characters are neighbours
+/// already, so two of these say little more.
+const PAIR_BOOST: f32 = 0.3;
+const UNSPACED_PAIR_BOOST: f32 = 0.05;
+/// Terms of a query of which neighbours are looked for.
+const MAX_PAIRED: usize = 64;
 
 /// What a term counts in each field of the body's analyzer. Fields of names are short, so BM25 rates
 /// them high by itself; they point the way, and mustn't drown what the passage says.
@@ -48,7 +59,18 @@ pub struct Compiled {
     pub query: Box<dyn Query>,
     /// A resource with a document that matches one of these is left out.
     pub excluded: Vec<Box<dyn Query>>,
+    /// Neighbours of the query that stand together; each adds to the score of what has it.
+    pub pairs: Vec<Box<dyn Query>>,
     pub words: Words,
+}
+
+/// Whether a term is of a script that is written without spaces, or indexed by pairs.
+fn is_unspaced(term: &str) -> bool {
+    term.chars().next().is_some_and(|c| {
+        matches!(c, '\u{0E00}'..='\u{0EFF}' | '\u{1000}'..='\u{109F}' | '\u{1780}'..='\u{17FF}'
+            | '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7A3}'
+            | '\u{20000}'..='\u{3FFFD}')
+    })
 }
 
 /// Compiles a query for one view; `visible` tells which words occur at all for this caller.
@@ -91,20 +113,61 @@ impl Compiler<'_> {
             // Only filters or exclusions: everything that they leave.
             clauses.push((Occur::Must, Box::new(AllQuery)));
         }
-        Ok(Compiled { query: Box::new(BooleanQuery::new(clauses)), excluded, words })
+        let pairs = self.pairs(&text)?;
+        Ok(Compiled { query: Box::new(BooleanQuery::new(clauses)), excluded, pairs, words })
+    }
+
+    /// Neighbours in the query: they add to the score of what has them together. They are looked for
+    /// in the best candidates only, so a search never walks through the places of common words.
+    fn pairs(&self, text: &str) -> Result<Vec<Box<dyn Query>>, IndexError> {
+        let terms = self.pool.with(|analyzer| analyzer.phrase(text));
+        let terms = &terms[..terms.len().min(MAX_PAIRED)];
+        let documents = self.view.searcher.num_docs();
+        let too_common = (documents / 8).max(100);
+        let mut pairs: Vec<Box<dyn Query>> = vec![];
+        let mut seen = HashSet::new();
+        for (at, left) in terms.iter().enumerate() {
+            let near = |right: &&PhraseTerm| right.position <= left.position + 2;
+            for right in terms[at + 1..].iter().take_while(near) {
+                let gap = right.position - left.position;
+                if gap == 0 || !seen.insert((&left.term, &right.term)) {
+                    continue;
+                }
+                let pair = [left, right].map(|term| {
+                    (term.position, Term::from_field_text(self.fields.body, &term.term))
+                });
+                let mut rarer = u64::MAX;
+                for (_, term) in &pair {
+                    rarer = rarer.min(self.view.searcher.doc_freq(term).map_err(read_error)?);
+                }
+                if rarer == 0 || rarer > too_common {
+                    continue;
+                }
+                let is_unspaced = is_unspaced(&left.term) && is_unspaced(&right.term);
+                let boost = if is_unspaced { UNSPACED_PAIR_BOOST } else { PAIR_BOOST };
+                let boost = if gap > 1 { boost / 2.0 } else { boost };
+                let phrase = PhraseQuery::new_with_offset(pair.to_vec());
+                pairs.push(Box::new(BoostQuery::new(Box::new(phrase), boost)));
+            }
+        }
+        Ok(pairs)
     }
 
     /// Adds a clause for each term of a text, and says what the terms mean.
     fn words(&self, text: &str, clauses: &mut Clauses) -> Result<Words, IndexError> {
         let mut terms = self.pool.with(|analyzer| analyzer.query(text));
         terms.truncate(MAX_TERMS);
-        let mut words = Words::new(&terms);
+        let mut words = Words::new(text, &terms);
         let mut frequencies = vec![None::<u64>; words.words.len()];
         for term in &terms {
+            let is_common = words.is_common(&(term.from..term.to));
+            let factor = if is_common { COMMON_BOOST } else { 1.0 };
             let frequency = match term.field {
                 analyze::Field::Word => {
+                    let boost =
+                        if is_unspaced(&term.term) { UNSPACED_WORD_BOOST } else { WORD_BOOST };
                     let term = Term::from_field_text(self.fields.word, &term.term);
-                    clauses.push((Occur::Should, boosted(term, WORD_BOOST)));
+                    clauses.push((Occur::Should, boosted(term, boost * factor)));
                     continue;
                 }
                 analyze::Field::Body if term.prefix => {
@@ -113,7 +176,7 @@ impl Compiler<'_> {
                 }
                 analyze::Field::Body => {
                     let occurs = self.occurs(&term.term)?;
-                    clauses.extend(in_fields(&term.term, &occurs.fields, 1.0));
+                    clauses.extend(in_fields(&term.term, &occurs.fields, factor));
                     occurs.frequency
                 }
             };
@@ -139,6 +202,10 @@ impl Compiler<'_> {
         let documents = self.view.searcher.num_docs();
         for (word, frequency) in words.words.iter_mut().zip(frequencies) {
             word.weight = idf(documents, frequency.unwrap_or_default());
+            word.is_unknown = frequency.is_none() && !word.is_common;
+            if word.is_common {
+                word.weight *= COMMON_WEIGHT;
+            }
         }
         Ok(words)
     }

@@ -9,17 +9,18 @@ use std::ops::Range;
 
 use ::tantivy::TantivyDocument;
 use ::tantivy::schema::{
-    BytesOptions, FAST, Field, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing,
-    TextOptions, Value,
+    BytesOptions, FAST, Field, INDEXED, IndexRecordOption, STORED, STRING, Schema,
+    TextFieldIndexing, TextOptions, Value,
 };
+use chrono::{DateTime, NaiveDate};
 use serde::{Deserialize, Serialize};
 
 use super::manifest;
 use crate::index::{Entry, IndexError};
-use crate::model::{Chunk, ResourceKey, ServerName};
+use crate::model::{Chunk, Resource, ResourceKey, ServerName};
 
 /// Changes whenever the same entry is written otherwise; part of the index's fingerprint.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Longest key that tantivy takes as a term; far above the limit of a URI. What has a longer one
 /// couldn't be removed again.
@@ -40,6 +41,11 @@ pub struct Fields {
     pub ordinal: Field,
     /// On the first document: how many chunks the resource has.
     pub chunks: Field,
+    /// On the first document of a resource with text: a hash of the text, by which resources with
+    /// the same text are one hit.
+    pub text_hash: Field,
+    /// On the first document: what breaks ties, more is better; see [`tie`].
+    pub tie: Field,
     /// On the first document: the manifest, readable without the stored text.
     pub manifest: Field,
 
@@ -77,6 +83,8 @@ pub fn schema() -> (Schema, Fields) {
         mime: builder.add_text_field("mime", raw_column),
         ordinal: builder.add_u64_field("ordinal", FAST),
         chunks: builder.add_u64_field("chunks", FAST),
+        text_hash: builder.add_u64_field("text_hash", INDEXED | FAST),
+        tie: builder.add_u64_field("tie", FAST),
         manifest: builder.add_bytes_field("manifest", FAST),
         title: builder.add_text_field("title", positions.clone()),
         heading: builder.add_text_field("heading", positions.clone()),
@@ -143,9 +151,14 @@ pub fn documents(fields: &Fields, mut entry: Entry) -> Result<Vec<TantivyDocumen
     let manifest = manifest::encode(&entry);
     let chunks = std::mem::take(&mut entry.chunks);
     let common = common(fields, &entry, &key);
+    let title = own_title(&entry).map(str::to_owned);
 
     let mut first = common.clone();
     first.add_u64(fields.chunks, chunks.len() as u64);
+    if let Some(hash) = text_hash(&chunks) {
+        first.add_u64(fields.text_hash, hash);
+    }
+    first.add_u64(fields.tie, tie(&entry.resource));
     first.add_bytes(fields.manifest, &manifest);
     if let Some(description) = &entry.resource.description {
         first.add_text(fields.description, description);
@@ -159,7 +172,7 @@ pub fn documents(fields: &Fields, mut entry: Entry) -> Result<Vec<TantivyDocumen
     for (ordinal, chunk) in chunks.into_iter().enumerate() {
         let mut document = first.take().unwrap_or_else(|| common.clone());
         document.add_u64(fields.ordinal, ordinal as u64);
-        add_chunk(fields, &mut document, chunk)?;
+        add_chunk(fields, &mut document, title.as_deref(), chunk)?;
         documents.push(document);
     }
     if let Some(mut alone) = first {
@@ -167,6 +180,34 @@ pub fn documents(fields: &Fields, mut entry: Entry) -> Result<Vec<TantivyDocumen
         documents.push(alone);
     }
     Ok(documents)
+}
+
+/// A hash of a resource's text; nothing for one without.
+fn text_hash(chunks: &[Chunk]) -> Option<u64> {
+    let mut hasher = blake3::Hasher::new();
+    for chunk in chunks {
+        // A new part begins where the bytes start again.
+        hasher.update(&chunk.bytes.start.to_le_bytes());
+        hasher.update(chunk.text.as_bytes());
+    }
+    let mut first = [0; 8];
+    first.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
+    let has_text = chunks.iter().any(|chunk| !chunk.text.trim().is_empty());
+    has_text.then(|| u64::from_le_bytes(first))
+}
+
+/// What decides between resources that score the same: the priority that the server gives
+/// (`annotations.priority`), then the later change (`annotations.lastModified`).
+fn tie(resource: &Resource) -> u64 {
+    const SECONDS: u32 = 40;
+    let priority = (resource.priority.unwrap_or_default().clamp(0.0, 1.0) * 1000.0) as u64;
+    let modified = resource.last_modified.as_deref().and_then(|text| {
+        let time = DateTime::parse_from_rfc3339(text).map(|time| time.timestamp());
+        let day = || NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()?.and_hms_opt(0, 0, 0);
+        time.ok().or_else(|| Some(day()?.and_utc().timestamp()))
+    });
+    let seconds = u64::try_from(modified.unwrap_or_default()).unwrap_or_default();
+    priority << SECONDS | seconds.min((1 << SECONDS) - 1)
 }
 
 /// What each document of a resource has.
@@ -202,9 +243,13 @@ pub fn titles(entry: &Entry) -> Vec<&str> {
 
 /// What people are shown as a hit's title.
 pub fn label(entry: &Entry) -> String {
-    let given = entry.resource.title.as_deref().filter(|title| !title.is_empty());
-    let own = entry.document_title.as_deref().filter(|title| !title.is_empty());
-    given.or(own).unwrap_or_else(|| entry.resource.label()).to_owned()
+    own_title(entry).unwrap_or_else(|| entry.resource.label()).to_owned()
+}
+
+/// The title that the server gives, else the document's own.
+fn own_title(entry: &Entry) -> Option<&str> {
+    let titles = [entry.resource.title.as_deref(), entry.document_title.as_deref()];
+    titles.into_iter().flatten().find(|title| !title.is_empty())
 }
 
 /// The part of a URI in which people's words are: all after the scheme, percent-decoded.
@@ -216,6 +261,7 @@ pub fn uri_words(uri: &str) -> String {
 fn add_chunk(
     fields: &Fields,
     document: &mut TantivyDocument,
+    title: Option<&str>,
     chunk: Chunk,
 ) -> Result<(), IndexError> {
     for heading in &chunk.heading_path {
@@ -226,6 +272,11 @@ fn add_chunk(
         Some(lead) => &format!("{lead}\n{language}"),
         None => language.as_ref(),
     };
+    // A chunk is read under its document's title, which often has the word that the chunk leaves out.
+    if let Some(title) = title {
+        document.add_text(fields.body, title);
+        document.add_text(fields.word, title);
+    }
     document.add_text(fields.body, body);
     document.add_text(fields.word, body);
     document.add_text(fields.text, &chunk.text);
@@ -268,4 +319,37 @@ pub fn read_head(fields: &Fields, document: &TantivyDocument) -> Result<Entry, I
     let head = document.get_first(fields.head).and_then(|head| head.as_bytes());
     let head = head.ok_or_else(|| damaged("a resource"))?;
     serde_json::from_slice(head).map_err(|_| damaged("a resource"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Audience, Origin};
+
+    #[test]
+    fn priority_goes_before_the_last_change() {
+        let tie = |priority, last_modified: Option<&str>| {
+            tie(&Resource {
+                uri: "u".into(),
+                name: String::new(),
+                title: None,
+                description: None,
+                mime_type: None,
+                size: None,
+                audience: Audience::Both,
+                priority,
+                last_modified: last_modified.map(str::to_owned),
+                origin: Origin::Listed,
+            })
+        };
+        let order = [
+            tie(None, None),
+            tie(None, Some("2025-06-18")),
+            tie(None, Some("2025-06-18T00:00:01Z")),
+            tie(Some(0.5), Some("nonsense")),
+            tie(Some(0.5), Some("1999-01-01T00:00:00+02:00")),
+            tie(Some(1.0), None),
+        ];
+        assert!(order.is_sorted_by(|a, b| a < b), "{order:?}");
+    }
 }

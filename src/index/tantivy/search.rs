@@ -1,7 +1,7 @@
 //! A request → the best resources, with their passages, relevance and what matched.
 
 use ::tantivy::DocAddress;
-use ::tantivy::query::EnableScoring;
+use ::tantivy::query::{EnableScoring, Query, Scorer};
 
 use super::analyzer::Pool;
 use super::collect::{self, Found, Visible};
@@ -9,8 +9,14 @@ use super::query::{self, Compiled};
 use super::schema;
 use super::view::{View, read_error};
 use super::words::InText;
-use crate::index::{Entry, IndexError, Matched, StoreAnswer, StoreHit, StorePassage, StoreRequest};
+use crate::index::{
+    Entry, IndexError, MAX_DUPLICATES, Matched, StoreAnswer, StoreHit, StorePassage, StoreRequest,
+};
 use crate::model::Chunk;
+use crate::search::versions;
+
+/// How many of the best are looked at once more, so that their order is the same on every page.
+const RERANKED: usize = 50;
 
 /// Runs a request on one commit.
 pub fn search(view: &View, pool: &Pool, request: &StoreRequest) -> Result<StoreAnswer, IndexError> {
@@ -30,15 +36,62 @@ pub fn search(view: &View, pool: &Pool, request: &StoreRequest) -> Result<StoreA
     let weight = compiled.query.weight(scoring).map_err(read_error)?;
     let wanted = request.offset.saturating_add(request.limit);
     // One more than is shown tells whether there are more.
-    let found = collect::best(view, weight.as_ref(), &visible, wanted.saturating_add(1))?;
+    let mut found =
+        collect::best(view, weight.as_ref(), &visible, wanted.saturating_add(1).max(RERANKED))?;
+    rerank(view, &compiled.pairs, &mut found)?;
+    let found = by_version(found, &request.query.text)?;
     let more = found.len() > wanted;
 
     let shown = found.iter().take(wanted).skip(request.offset);
     let hits = shown.map(|found| {
         let passages = collect::passages(view, weight.as_ref(), found, request.passages);
-        hit(view, pool, &compiled, request, found, &passages.map_err(read_error)?)
+        let duplicates = collect::duplicates(view, &visible, found, MAX_DUPLICATES)?;
+        let duplicates = duplicates.iter().map(|key| schema::key_of_bytes(key));
+        let duplicates = duplicates.collect::<Result<_, _>>()?;
+        let hit = hit(view, pool, &compiled, request, found, &passages.map_err(read_error)?)?;
+        Ok(StoreHit { duplicates, ..hit })
     });
     Ok(StoreAnswer { hits: hits.collect::<Result<_, _>>()?, more })
+}
+
+/// The order in which versions of one document don't crowd out other documents.
+fn by_version(mut found: Vec<Found>, query: &str) -> Result<Vec<Found>, IndexError> {
+    let rest = found.split_off(found.len().min(RERANKED));
+    let candidates = found.iter().map(|found| {
+        let (server, uri) = schema::split_key(&found.key)?;
+        Ok((server, uri, found.score))
+    });
+    let candidates = candidates.collect::<Result<Vec<_>, IndexError>>()?;
+    let order = versions::arrange(&candidates, query);
+    Ok(order.into_iter().map(|at| found[at].clone()).chain(rest).collect())
+}
+
+/// Adds to the scores of the best what their neighbouring words are worth. A bonus only raises, so
+/// what comes after them stays behind them.
+fn rerank(view: &View, pairs: &[Box<dyn Query>], found: &mut [Found]) -> Result<(), IndexError> {
+    let end = found.len().min(RERANKED);
+    let found = &mut found[..end];
+    let mut order: Vec<usize> = (0..found.len()).collect();
+    order.sort_unstable_by_key(|at| (found[*at].segment, found[*at].doc));
+    for pair in pairs {
+        let scoring = EnableScoring::enabled_from_searcher(&view.searcher);
+        let weight = pair.weight(scoring).map_err(read_error)?;
+        let mut open: Option<(u32, Box<dyn Scorer>)> = None;
+        for at in &order {
+            let one = &mut found[*at];
+            if open.as_ref().is_none_or(|(segment, _)| *segment != one.segment) {
+                let reader = view.searcher.segment_reader(one.segment);
+                open = Some((one.segment, weight.scorer(reader, 1.0).map_err(read_error)?));
+            }
+            let Some((_, scorer)) = &mut open else { continue };
+            let doc = if scorer.doc() < one.doc { scorer.seek(one.doc) } else { scorer.doc() };
+            if doc == one.doc {
+                one.score += scorer.score();
+            }
+        }
+    }
+    found.sort_by(Found::compare);
+    Ok(())
 }
 
 fn hit(
@@ -73,8 +126,7 @@ fn hit(
             vec![]
         };
         if at == 0 {
-            let everywhere: Vec<_> = in_names.iter().chain([&in_text]).collect();
-            relevance = compiled.words.coverage(&everywhere);
+            relevance = compiled.words.relevance(&in_text, &in_names, view.searcher.num_docs());
         }
         let instead = if in_text.matches.is_empty() { best_name(names, in_names) } else { None };
         passages.push(StorePassage {
@@ -105,6 +157,7 @@ fn hit(
         score: found.score,
         relevance,
         passages,
+        duplicates: vec![],
         explanation,
     })
 }

@@ -181,9 +181,9 @@ fn a_replaced_resource_is_found_by_its_new_words_only() {
 #[test]
 fn two_servers_may_offer_one_uri() {
     let store = store(vec![
-        entry("one", "note://x", &["shared words"]),
-        entry("two", "note://x", &["shared words"]),
-        entry("two", "note://y", &["shared words"]),
+        entry("one", "note://x", &["shared words a"]),
+        entry("two", "note://x", &["shared words b"]),
+        entry("two", "note://y", &["shared words c"]),
     ]);
     assert_eq!(found(&store, "shared"), ["one note://x", "two note://x", "two note://y"]);
     assert_eq!(
@@ -387,7 +387,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Replace { server, uri, texts } => {
-                    let texts: Vec<String> = texts.iter().map(|n| format!("word{n}x\n")).collect();
+                    let texts: Vec<String> = texts.iter().map(|n| format!("word{n}x of{server}{uri}\n")).collect();
                     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
                     let entry = entry(&format!("s{server}"), &format!("u{uri}"), &texts);
                     model.insert(entry.key(), entry.clone());

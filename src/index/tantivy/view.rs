@@ -33,6 +33,8 @@ pub struct Columns {
     pub mime: StrColumn,
     pub ordinal: Column<u64>,
     chunks: Column<u64>,
+    text_hash: Column<u64>,
+    tie: Column<u64>,
     manifest: BytesColumn,
 }
 
@@ -47,6 +49,8 @@ impl Columns {
             mime: columns.str("mime")?.unwrap_or_else(|| StrColumn::wrap(empty())),
             ordinal: columns.u64("ordinal")?,
             chunks: columns.u64("chunks")?,
+            text_hash: columns.u64("text_hash")?,
+            tie: columns.u64("tie")?,
             manifest: columns.bytes("manifest")?.unwrap_or_else(empty),
         })
     }
@@ -54,6 +58,16 @@ impl Columns {
     /// The first document of the resource to which a document belongs.
     pub fn first_of(&self, doc: DocId) -> DocId {
         doc.saturating_sub(self.ordinal.first(doc).unwrap_or_default() as DocId)
+    }
+
+    /// The hash of a resource's text, by its first document; nothing for one without text.
+    pub fn text_hash(&self, first: DocId) -> Option<u64> {
+        self.text_hash.first(first)
+    }
+
+    /// What breaks ties, by a resource's first document; more is better.
+    pub fn tie(&self, first: DocId) -> u64 {
+        self.tie.first(first).unwrap_or_default()
     }
 
     pub fn key_ord(&self, doc: DocId) -> u64 {

@@ -4,8 +4,17 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::analyzer::Pool;
-use crate::analyze::{Field, QueryTerm};
+use crate::analyze::{Field, QueryTerm, is_common};
 use crate::index::Match;
+
+// The logistic curve of relevance: see docs/retrieval.md.
+const BIAS: f32 = -8.0;
+const NEAR: f32 = 1.06;
+const STRETCH: f32 = 8.54;
+const MATCHED: f32 = 0.53;
+const UNKNOWN: f32 = -3.45;
+/// About a snippet.
+const STRETCH_BYTES: usize = 400;
 
 /// The words of a query as people see words; in scripts without spaces, as a dictionary does.
 #[derive(Default)]
@@ -24,6 +33,10 @@ pub struct Word {
     pub at: Range<usize>,
     /// How much it tells: its inverse document frequency.
     pub weight: f32,
+    /// Whether it says nothing of the query's subject, and others do.
+    pub is_common: bool,
+    /// Whether it occurs nowhere that the caller sees.
+    pub is_unknown: bool,
 }
 
 /// That a term stands for (a part of) a word.
@@ -39,7 +52,7 @@ pub struct Meaning {
 
 impl Words {
     /// The words of a query's terms.
-    pub fn new(terms: &[QueryTerm]) -> Self {
+    pub fn new(text: &str, terms: &[QueryTerm]) -> Self {
         let mut words = Self::default();
         let by_field = |field| terms.iter().filter(move |term| term.field == field);
         for term in by_field(Field::Word).chain(by_field(Field::Body)) {
@@ -48,11 +61,27 @@ impl Words {
             // those (a sign that only the body has) is a word of its own.
             let is_new = !words.words.iter().any(|word| overlap(&word.at, &at));
             if is_new {
-                words.words.push(Word { at: at.clone(), weight: 0.0 });
+                let word = text.get(at.clone()).unwrap_or_default().to_lowercase();
+                let is_common = is_common(&word);
+                words.words.push(Word {
+                    at: at.clone(),
+                    weight: 0.0,
+                    is_common,
+                    is_unknown: false,
+                });
             }
             words.add(term, 1.0);
         }
+        if words.words.iter().all(|word| word.is_common) {
+            words.words.iter_mut().for_each(|word| word.is_common = false);
+        }
         words
+    }
+
+    /// Whether a place of the query says nothing of its subject.
+    pub fn is_common(&self, at: &Range<usize>) -> bool {
+        let mut words = self.words.iter().filter(|word| overlap(&word.at, at)).peekable();
+        words.peek().is_some() && words.all(|word| word.is_common)
     }
 
     fn add(&mut self, term: &QueryTerm, sure: f32) {
@@ -132,21 +161,80 @@ impl Words {
         found
     }
 
-    /// How much of the query several texts together cover, 0–1: the share of its words that occur in
-    /// any of them, each word weighed by its rarity. A word that occurs nowhere in the index counts
-    /// most among the missing. Of a word that occurs in part (bigrams, parts of a compound) that
-    /// part counts; one that was found by a near spelling counts less.
+    /// How surely a passage answers the query, 0–1, with the names under which it stands.
     ///
-    /// Unlike a score it doesn't depend on the length of the query or the size of the index, so one
-    /// threshold does for all queries. A query of filters only is covered whole.
-    pub fn coverage(&self, texts: &[&InText]) -> f32 {
-        let (mut covered, mut total) = (0.0, 0.0);
-        for (number, word) in self.words.iter().enumerate() {
-            let share = texts.iter().map(|found| found.share(number, word)).fold(0.0, f32::max);
-            covered += word.weight * share;
-            total += word.weight;
+    /// Each word is weighed by its rarity. What counts is how much of the query one stretch of the
+    /// passage covers, how many of its neighbours stand together, how much was matched at all (in
+    /// words as rare as can be, so that the size of the index falls out), and how many of its words
+    /// occur nowhere in the index. The four are put together by a logistic curve, fitted on questions
+    /// that an index answers and on those of others; docs/retrieval.md says how. A query of filters
+    /// only is answered whole.
+    pub fn relevance(&self, passage: &InText, names: &[InText], documents: u64) -> f32 {
+        let total: f32 = self.words.iter().map(|word| word.weight).sum();
+        if total <= 0.0 {
+            return 1.0;
         }
-        if total > 0.0 { (covered / total).clamp(0.0, 1.0) } else { 1.0 }
+        let texts = || names.iter().chain([passage]);
+        let share =
+            |(number, word)| texts().map(|text| text.share(number, word)).fold(0.0, f32::max);
+        let shares: Vec<f32> = self.words.iter().enumerate().map(share).collect();
+        let matched: f32 = self.words.iter().zip(&shares).map(|(w, share)| w.weight * share).sum();
+        if matched <= 0.0 {
+            return 0.0;
+        }
+        // What was found by a name is as good as found in one stretch.
+        let named = names.iter().map(|name| name.covered(&self.words));
+        let stretch = self.stretch(&passage.matches, &shares).max(named.fold(0.0, f32::max));
+        let rarest = (1.0 + (documents as f32 + 0.5) / 0.5).ln();
+        let unknown = self.words.iter().filter(|word| word.is_unknown).count();
+        let near = self.near(&passage.matches).unwrap_or(matched / total);
+        let sum = BIAS
+            + NEAR * near
+            + STRETCH * stretch / total
+            + MATCHED * (matched / rarest).min(4.0)
+            + UNKNOWN * unknown as f32 / self.words.len() as f32;
+        1.0 / (1.0 + (-sum).exp())
+    }
+
+    /// The most of the query that a stretch of the passage covers.
+    fn stretch(&self, matches: &[Match], shares: &[f32]) -> f32 {
+        let mut most: f32 = 0.0;
+        for (at, first) in matches.iter().enumerate() {
+            let mut seen = vec![false; self.words.len()];
+            let mut sum = 0.0;
+            let end = first.bytes.start + STRETCH_BYTES;
+            for found in matches[at..].iter().take_while(|found| found.bytes.end <= end) {
+                let number = found.word as usize;
+                if !std::mem::replace(&mut seen[number], true) {
+                    sum += self.words[number].weight * shares[number];
+                }
+            }
+            most = most.max(sum);
+        }
+        most
+    }
+
+    /// The share of the query's neighbours that stand together in the passage, weighed by their
+    /// rarity; nothing for a single word.
+    fn near(&self, matches: &[Match]) -> Option<f32> {
+        let mut places: Vec<Vec<&Range<usize>>> = vec![vec![]; self.words.len()];
+        for found in matches {
+            places[found.word as usize].push(&found.bytes);
+        }
+        let (mut near, mut all) = (0.0, 0.0);
+        for (number, pair) in self.words.windows(2).enumerate() {
+            let weight = pair[0].weight * pair[1].weight;
+            all += weight;
+            let follows = |left: &&Range<usize>| {
+                let next = &places[number + 1];
+                let from = next.partition_point(|right| right.start < left.end);
+                next.get(from).is_some_and(|right| right.start <= left.end + 3)
+            };
+            if places[number].iter().any(follows) {
+                near += weight;
+            }
+        }
+        (all > 0.0).then(|| near / all)
     }
 }
 
@@ -165,6 +253,11 @@ impl InText {
         }
         let weight = words.get(meaning.word).map_or(0.0, |word| word.weight);
         self.matches.push(Match { bytes, word: meaning.word as u32, weight });
+    }
+
+    /// How much of the query this text covers, in weights of its words.
+    fn covered(&self, words: &[Word]) -> f32 {
+        words.iter().enumerate().map(|(n, word)| word.weight * self.share(n, word)).sum()
     }
 
     /// How much the matches tell, each word once.
