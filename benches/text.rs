@@ -6,24 +6,13 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use resdex::chunk::chunk;
 use resdex::config::Limits;
 use resdex::extract::{Extraction, extract};
-use resdex::model::{Audience, Body, Content, Document, Origin, Resource, Snapshot};
+use resdex::model::{Body, Content, Document, Resource, Snapshot};
 
 const ENGLISH: &str = "Refunds are granted within thirty days of the purchase, provided that the goods are undamaged. ";
 const CHINESE: &str = "退款申请须在购买后三十天内提交，商品应保持完好，运费由买家承担。";
 
 fn snapshot(uri: &str, text: &str) -> (Resource, Snapshot) {
-    let resource = Resource {
-        uri: uri.into(),
-        name: String::new(),
-        title: None,
-        description: None,
-        mime_type: None,
-        size: None,
-        audience: Audience::Both,
-        priority: None,
-        last_modified: None,
-        origin: Origin::Listed,
-    };
+    let resource = Resource::new(uri);
     let content = Content { uri: uri.into(), mime_type: None, body: Body::Text(text.into()) };
     (resource, Snapshot::new(vec![content]))
 }

@@ -252,18 +252,7 @@ mod tests {
 
     #[test]
     fn what_is_shown_or_indexed_is_in_the_hash() {
-        let plain = Resource {
-            uri: "u".into(),
-            name: "n".into(),
-            title: None,
-            description: None,
-            mime_type: None,
-            size: None,
-            audience: Audience::Both,
-            priority: None,
-            last_modified: None,
-            origin: Origin::Listed,
-        };
+        let plain = Resource { name: "n".into(), ..Resource::new("u") };
         let hash = description_hash(&plain);
         let text = || Some(String::new());
         let others = [

@@ -103,6 +103,22 @@ pub struct Resource {
 }
 
 impl Resource {
+    /// One of which only the URI is known.
+    pub fn new(uri: impl Into<Uri>) -> Self {
+        Self {
+            uri: uri.into(),
+            name: String::new(),
+            title: None,
+            description: None,
+            mime_type: None,
+            size: None,
+            audience: Audience::Both,
+            priority: None,
+            last_modified: None,
+            origin: Origin::Listed,
+        }
+    }
+
     /// What people are shown: the title, else the name, else the URI.
     pub fn label(&self) -> &str {
         match &self.title {

@@ -8,22 +8,11 @@ use resdex::config::Limits;
 use resdex::extract::{Extraction, extract};
 use resdex::index::tantivy::{TantivyStore, fingerprint};
 use resdex::index::{Change, Entry, IndexStore as _};
-use resdex::model::{Audience, Body, Content, Origin, Outcome, Resource, ServerName, Snapshot};
+use resdex::model::{Body, Content, Outcome, Resource, ServerName, Snapshot};
 use resdex::search::{Answer, Hit, Request, search};
 
 fn resource(uri: &str) -> Resource {
-    Resource {
-        uri: uri.into(),
-        name: String::new(),
-        title: None,
-        description: None,
-        mime_type: None,
-        size: None,
-        audience: Audience::Both,
-        priority: None,
-        last_modified: None,
-        origin: Origin::Listed,
-    }
+    Resource::new(uri)
 }
 
 fn entry(server: &str, resource: Resource, text: &str) -> Entry {

@@ -15,8 +15,8 @@ use resdex::config::Config;
 use resdex::index::tantivy::TantivyStore;
 use resdex::index::{Change, Entry, IndexStore as _};
 use resdex::model::{
-    Audience, ContentHash, Document, Fingerprint, Format, Origin, Outcome, Part, Resource,
-    ServerName, ServerState, ServerStatus, SyncCounts,
+    ContentHash, Document, Fingerprint, Format, Outcome, Part, Resource, ServerName, ServerState,
+    ServerStatus, SyncCounts,
 };
 use resdex::serve::App;
 use resdex::serve::http::{openapi, router};
@@ -164,16 +164,9 @@ fn entry(uri: &str, title: &str, text: &str) -> Change {
     Change::Replace(Box::new(Entry {
         server: ServerName::new("handbook").unwrap(),
         resource: Resource {
-            uri: uri.into(),
             name: title.into(),
-            title: None,
-            description: None,
             mime_type: Some("text/plain".into()),
-            size: None,
-            audience: Audience::Both,
-            priority: None,
-            last_modified: None,
-            origin: Origin::Listed,
+            ..Resource::new(uri)
         },
         document_title: None,
         mime_type: Some("text/plain".into()),

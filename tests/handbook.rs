@@ -16,7 +16,7 @@ use resdex::config::Limits;
 use resdex::extract::{Extraction, extract};
 use resdex::index::tantivy::{TantivyStore, fingerprint};
 use resdex::index::{Change, Entry, IndexStore as _};
-use resdex::model::{Audience, Body, Content, Origin, Outcome, Resource, ServerName, Snapshot};
+use resdex::model::{Body, Content, Outcome, Resource, ServerName, Snapshot};
 use resdex::search::{Request, search};
 use resdex::source::files::{FilesOptions, FilesServer};
 use rmcp::ServiceExt as _;
@@ -58,16 +58,11 @@ async fn entries(folder: &Path) -> Vec<Entry> {
         });
         let snapshot = Snapshot::new(contents.collect());
         let resource = Resource {
-            uri: listed.uri.as_str().into(),
             name: listed.name.clone(),
             title: listed.title.clone(),
             description: listed.description.clone(),
             mime_type: listed.mime_type.clone(),
-            size: None,
-            audience: Audience::Both,
-            priority: None,
-            last_modified: None,
-            origin: Origin::Listed,
+            ..Resource::new(listed.uri.as_str())
         };
         let Extraction::Document(document) = extract(&resource, &snapshot, &Limits::default())
         else {

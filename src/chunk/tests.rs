@@ -1,23 +1,12 @@
 use super::*;
 use crate::extract::{self, Extraction};
-use crate::model::{Body, Content, Document, Heading, Origin, Page, Resource, Snapshot};
+use crate::model::{Body, Content, Document, Heading, Page, Resource, Snapshot};
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
 /// The document that a resource with this text and type becomes.
 fn document(mime_type: &str, text: &str) -> Document {
-    let resource = Resource {
-        uri: "test:///text".into(),
-        name: String::new(),
-        title: None,
-        description: None,
-        mime_type: Some(mime_type.into()),
-        size: None,
-        audience: crate::model::Audience::Both,
-        priority: None,
-        last_modified: None,
-        origin: Origin::Listed,
-    };
+    let resource = Resource { mime_type: Some(mime_type.into()), ..Resource::new("test:///text") };
     let content = Content {
         uri: "test:///text".into(),
         mime_type: Some(mime_type.into()),

@@ -11,7 +11,7 @@ use super::{CliError, Out, logs, note};
 use crate::chunk;
 use crate::config::{Limits, sha256_hex};
 use crate::extract::{self, Extraction};
-use crate::model::{Audience, Body, Content, Document, Format, Origin, Resource, Snapshot};
+use crate::model::{Body, Content, Document, Format, Resource, Snapshot};
 use crate::source::files;
 
 /// What the index would hold of a file, by the code that makes it.
@@ -26,16 +26,9 @@ pub fn extract(args: &Extract, out: &Out) -> Result<(), CliError> {
         Err(error) => Body::Blob(base64::prelude::BASE64_STANDARD.encode(error.as_bytes())),
     };
     let resource = Resource {
-        uri: uri.as_str().into(),
         name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-        title: None,
-        description: None,
         mime_type: args.mime.clone(),
-        size: None,
-        audience: Audience::Both,
-        priority: None,
-        last_modified: None,
-        origin: Origin::Listed,
+        ..Resource::new(uri.as_str())
     };
     let snapshot = Snapshot::new(vec![Content { uri, mime_type: args.mime.clone(), body }]);
     match extract::extract(&resource, &snapshot, &Limits::default()) {

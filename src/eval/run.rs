@@ -13,7 +13,7 @@ use crate::config::Limits;
 use crate::extract::{Extraction, extract};
 use crate::index::tantivy::{TantivyStore, fingerprint};
 use crate::index::{Change, Entry, IndexError, IndexStore as _};
-use crate::model::{Audience, Body, Content, Origin, Outcome, Resource, ServerName, Snapshot};
+use crate::model::{Body, Content, Outcome, Resource, ServerName, Snapshot};
 use crate::search::{self, Hit, Request};
 
 /// Documents that are handed to the index at once.
@@ -81,16 +81,9 @@ fn entry(server: &ServerName, document: &super::set::Document) -> Entry {
     let id = percent_encoding::utf8_percent_encode(&document.id.0, ENCODED);
     let uri = format!("{SCHEME}{id}");
     let resource = Resource {
-        uri: uri.as_str().into(),
-        name: String::new(),
         title: (!document.title.is_empty()).then(|| document.title.clone()),
-        description: None,
         mime_type: Some("text/plain".into()),
-        size: None,
-        audience: Audience::Both,
-        priority: None,
-        last_modified: None,
-        origin: Origin::Listed,
+        ..Resource::new(uri.as_str())
     };
     let body = Body::Text(document.text.clone());
     let snapshot = Snapshot::new(vec![Content { uri, mime_type: None, body }]);

@@ -1,21 +1,9 @@
 use super::*;
-use crate::model::{Audience, Origin};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 
 fn resource(uri: &str, mime_type: Option<&str>) -> Resource {
-    Resource {
-        uri: uri.into(),
-        name: String::new(),
-        title: None,
-        description: None,
-        mime_type: mime_type.map(Into::into),
-        size: None,
-        audience: Audience::Both,
-        priority: None,
-        last_modified: None,
-        origin: Origin::Listed,
-    }
+    Resource { mime_type: mime_type.map(Into::into), ..Resource::new(uri) }
 }
 
 fn text(text: impl Into<String>) -> Body {

@@ -5,7 +5,7 @@ use chrono::{TimeZone as _, Utc};
 use super::*;
 use crate::index::tantivy::{TantivyStore, fingerprint};
 use crate::index::{Change, Entry};
-use crate::model::{Audience, Origin, Resource};
+use crate::model::Resource;
 
 fn chunk(text: &str, line: u32) -> Chunk {
     Chunk {
@@ -23,18 +23,7 @@ fn chunk(text: &str, line: u32) -> Chunk {
 fn entry(uri: &str, chunks: Vec<Chunk>) -> Entry {
     Entry {
         server: ServerName::new("s").unwrap(),
-        resource: Resource {
-            uri: uri.into(),
-            name: String::new(),
-            title: None,
-            description: None,
-            mime_type: Some("text/plain".into()),
-            size: None,
-            audience: Audience::Both,
-            priority: None,
-            last_modified: None,
-            origin: Origin::Listed,
-        },
+        resource: Resource { mime_type: Some("text/plain".into()), ..Resource::new(uri) },
         document_title: None,
         mime_type: None,
         content_hash: ContentHash([0; 16]),

@@ -10,8 +10,7 @@ use crate::index::{
     ResourcesRequest, StoreAnswer, StoreHit, StorePassage, StoreRequest,
 };
 use crate::model::{
-    Audience, Chunk, ContentHash, Fingerprint, Manifest, Origin, Outcome, Resource, ResourceKey,
-    ServerName,
+    Chunk, ContentHash, Fingerprint, Manifest, Outcome, Resource, ResourceKey, ServerName,
 };
 
 #[derive(Default)]
@@ -49,16 +48,11 @@ pub fn entry(server: &str, uri: &str, title: &str, text: &str) -> Entry {
     Entry {
         server: ServerName::new(server).unwrap(),
         resource: Resource {
-            uri: uri.into(),
             name: title.to_owned(),
             title: Some(title.to_owned()),
-            description: None,
             mime_type: Some("text/markdown".into()),
             size: Some(text.len() as u64),
-            audience: Audience::Both,
-            priority: None,
-            last_modified: None,
-            origin: Origin::Listed,
+            ..Resource::new(uri)
         },
         document_title: None,
         mime_type: Some("text/markdown".into()),

@@ -16,8 +16,7 @@ use crate::config::{self, Limits};
 use crate::extract::{self, Extraction};
 use crate::index::Entry;
 use crate::model::{
-    Audience, Body, Document, Format, Heading, Origin, Outcome, Resource, ResourceKey, ServerName,
-    Snapshot,
+    Body, Document, Format, Heading, Outcome, Resource, ResourceKey, ServerName, Snapshot,
 };
 use crate::source::SourceError;
 use crate::sync::control::ReadError;
@@ -308,7 +307,10 @@ impl App {
         snapshot: &Snapshot,
         limits: &Limits,
     ) -> Result<Document, ApiError> {
-        let resource = self.store.entry(key)?.map_or_else(|| bare(key), |entry| entry.resource);
+        let resource = self
+            .store
+            .entry(key)?
+            .map_or_else(|| Resource::new(key.uri.clone()), |entry| entry.resource);
         match extract::extract(&resource, snapshot, limits) {
             Extraction::Document(document) => Ok(document),
             Extraction::Skipped(reason) => {
@@ -342,22 +344,6 @@ impl App {
             }),
             _ => Err(unreadable(key, error)),
         }
-    }
-}
-
-/// A resource of which only the key is known.
-fn bare(key: &ResourceKey) -> Resource {
-    Resource {
-        uri: key.uri.clone(),
-        name: String::new(),
-        title: None,
-        description: None,
-        mime_type: None,
-        size: None,
-        audience: Audience::Both,
-        priority: None,
-        last_modified: None,
-        origin: Origin::Listed,
     }
 }
 

@@ -11,8 +11,7 @@ use crate::extract::{Extraction, extract};
 use crate::index::writer::WriterHandle;
 use crate::index::{Change, Entry, IndexStore, description_hash};
 use crate::model::{
-    Audience, ContentHash, Fingerprint, Origin, Outcome, Resource, ResourceKey, ServerName,
-    Snapshot,
+    ContentHash, Fingerprint, Outcome, Resource, ResourceKey, ServerName, Snapshot,
 };
 use crate::source::SourceError;
 
@@ -63,7 +62,7 @@ impl Indexing {
             None => {
                 let key = ResourceKey { server: self.server.clone(), uri: job.uri.clone() };
                 let known = self.store.entry(&key).map_err(|error| error.to_string())?;
-                known.map_or_else(|| unnamed(&job.uri), |entry| entry.resource)
+                known.map_or_else(|| Resource::new(job.uri), |entry| entry.resource)
             }
         };
         let (outcome, mime_type, title, chunks) = match extract(&resource, snapshot, &self.limits) {
@@ -106,20 +105,4 @@ impl Indexing {
 
 fn failed(reason: String) -> ReadOutcome {
     ReadOutcome::Failed(SourceError::BadAnswer { what: "indexing".into(), reason })
-}
-
-/// A resource of which nothing is known any more but its URI.
-fn unnamed(uri: &crate::model::Uri) -> Resource {
-    Resource {
-        uri: uri.clone(),
-        name: String::new(),
-        title: None,
-        description: None,
-        mime_type: None,
-        size: None,
-        audience: Audience::Both,
-        priority: None,
-        last_modified: None,
-        origin: Origin::Listed,
-    }
 }

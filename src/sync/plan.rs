@@ -106,22 +106,11 @@ pub fn template_of(origin: &Origin) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Audience, ContentHash};
+    use crate::model::ContentHash;
     use proptest::prelude::*;
 
     fn resource(at: usize) -> Resource {
-        Resource {
-            uri: format!("a://{at}").into(),
-            name: format!("{at}"),
-            title: None,
-            description: None,
-            mime_type: None,
-            size: None,
-            audience: Audience::Both,
-            priority: None,
-            last_modified: None,
-            origin: Origin::Listed,
-        }
+        Resource { name: format!("{at}"), ..Resource::new(format!("a://{at}")) }
     }
 
     fn catalog(of: impl IntoIterator<Item = usize>) -> Catalog {

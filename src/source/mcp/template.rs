@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::session::Session;
 use crate::config::TemplateConfig;
-use crate::model::{Audience, Origin, Resource, ResourceTemplate};
+use crate::model::{Origin, Resource, ResourceTemplate};
 use crate::source::SourceError;
 
 /// Questions asked of one template's completion; what is beyond is reported, not followed.
@@ -188,16 +188,12 @@ fn expanded(
         names.iter().filter_map(|name| chosen.get(name)).map(String::as_str).collect();
     let label = |text: &str| format!("{text} ({})", values.join(", "));
     Resource {
-        uri: uri.into(),
         name: label(&template.name),
         title: template.title.as_deref().map(label),
         description: template.description.clone(),
         mime_type: template.mime_type.clone(),
-        size: None,
-        audience: Audience::Both,
-        priority: None,
-        last_modified: None,
         origin: Origin::Template(template.uri_template.clone()),
+        ..Resource::new(uri)
     }
 }
 

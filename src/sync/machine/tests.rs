@@ -7,23 +7,10 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::index::description_hash;
-use crate::model::{
-    Audience, Fingerprint, Listing, Manifest, Origin, Outcome, ResourceKey, ServerName,
-};
+use crate::model::{Fingerprint, Listing, Manifest, Origin, Outcome, ResourceKey, ServerName};
 
 fn resource(uri: &Uri) -> Resource {
-    Resource {
-        uri: uri.clone(),
-        name: uri.to_string(),
-        title: None,
-        description: None,
-        mime_type: None,
-        size: None,
-        audience: Audience::Both,
-        priority: None,
-        last_modified: None,
-        origin: Origin::Listed,
-    }
+    Resource { name: uri.to_string(), ..Resource::new(uri.clone()) }
 }
 
 fn uri(at: u8) -> Uri {
