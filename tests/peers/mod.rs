@@ -101,6 +101,8 @@ impl Peer {
         if !state.contents.contains_key(uri) {
             state.listed.push(json!({"uri": uri, "name": uri, "mimeType": "text/plain"}));
         }
+        // Resources of one text share a hit, so each has its own name in it.
+        let text = format!("{text}\n\nThis is {uri}.\n");
         let contents = json!([{"uri": uri, "mimeType": "text/plain", "text": text}]);
         state.contents.insert(uri.into(), contents);
     }

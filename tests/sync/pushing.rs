@@ -68,7 +68,8 @@ async fn hints_about_what_is_not_listed_make_no_documents() {
         let peer = Peer::of([("docs://guide", "basalt")]);
         peer.hook(|request| {
             // It can be read under any name, so reading would be believed.
-            let text = json!({"contents": [{"uri": request.uri, "text": "basalt"}]});
+            let text = format!("basalt of {}", request.uri);
+            let text = json!({"contents": [{"uri": request.uri, "text": text}]});
             (request.method == "resources/read").then_some(Reply::Result(text))
         });
         let served = stdio::Served::new(peer.clone());
