@@ -129,7 +129,7 @@ impl Pages {
             };
             let (page, revision) = (number("page"), number("revision"));
             assert_eq!(*manifest.key.uri, *uri(page));
-            assert_eq!(whole, text(page, revision), "torn");
+            assert_eq!(whole, peers::served(&uri(page), &text(page, revision)), "torn");
             found.insert(page, revision);
         }
         for (page, least) in &self.held {

@@ -101,8 +101,7 @@ impl Peer {
         if !state.contents.contains_key(uri) {
             state.listed.push(json!({"uri": uri, "name": uri, "mimeType": "text/plain"}));
         }
-        // Resources of one text share a hit, so each has its own name in it.
-        let text = format!("{text}\n\nThis is {uri}.\n");
+        let text = served(uri, text);
         let contents = json!([{"uri": uri, "mimeType": "text/plain", "text": text}]);
         state.contents.insert(uri.into(), contents);
     }
@@ -273,4 +272,9 @@ fn acknowledgment(listen: &Value) -> Value {
     });
     let method = "notifications/subscriptions/acknowledged";
     json!({"jsonrpc": "2.0", "method": method, "params": params})
+}
+
+/// What a read of a resource gives: its text, and its name, since resources of one text share a hit.
+pub fn served(uri: &str, text: &str) -> String {
+    format!("{text}\n\nThis is {uri}.\n")
 }
