@@ -4,10 +4,14 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Seek as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 
 use crate::cli::CliError;
+
+/// How long a lock is tried for before another daemon is taken to hold it.
+const DYING: Duration = Duration::from_secs(1);
 
 /// Holds the state folder while it lives.
 pub struct StateLock {
@@ -32,7 +36,14 @@ impl StateLock {
         let mut open = OpenOptions::new();
         let file = open.read(true).write(true).create(true).truncate(false).mode(0o600).open(file);
         let mut file = file.map_err(failed)?;
-        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        // A daemon that was just killed holds it for as long as it takes the system to clear it away.
+        let deadline = Instant::now() + DYING;
+        let mut taken = flock(&file, FlockOperation::NonBlockingLockExclusive);
+        while taken.is_err() && Instant::now() < deadline {
+            std::thread::sleep(DYING / 20);
+            taken = flock(&file, FlockOperation::NonBlockingLockExclusive);
+        }
+        if taken.is_err() {
             let mut pid = String::new();
             let _ = file.read_to_string(&mut pid);
             let held = format!("another daemon (pid {}) holds {}", pid.trim(), folder.display());
