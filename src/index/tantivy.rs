@@ -175,6 +175,10 @@ impl TantivyStore {
         // What was replaced goes away when it makes up a quarter of a segment.
         policy.set_del_docs_ratio_before_merge(0.25);
         writer.set_merge_policy(Box::new(policy));
+        // A new writer numbers its first operation like the last commit. A merge that starts before
+        // the next commit would take a deletion of that number for one of the last commit's, and
+        // lose it for segments that had some: the resource would stay twice. This takes the number.
+        writer.run([])?;
         Ok(writer)
     }
 

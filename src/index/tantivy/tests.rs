@@ -117,6 +117,43 @@ fn found_within(store: &TantivyStore, query: &str, filter: Filter) -> Vec<String
 }
 
 #[test]
+fn the_first_change_after_a_restart_survives_a_merge() {
+    let memory = RamDirectory::create();
+    let open = || {
+        let (directory, home) = (Box::new(memory.clone()), Home::Memory(memory.clone()));
+        // One thread: what is put in one commit is in one segment.
+        let config = IndexConfig { threads: 1, ..IndexConfig::default() };
+        TantivyStore::with_directory(directory, home, &config).unwrap()
+    };
+    {
+        let store = open();
+        let never = ::tantivy::indexer::NoMergePolicy;
+        store
+            .with_writer(|writer| {
+                writer.set_merge_policy(Box::new(never));
+                Ok(())
+            })
+            .unwrap();
+        // Enough segments for a merge; the first of it is the largest.
+        put(&store, vec![entry("s", "large", &["one", "two", "three", "four", "five"])]);
+        for at in 0..9 {
+            put(&store, vec![entry("s", &format!("small {at}"), &["some"])]);
+        }
+        // The last commit deletes from the segment that holds what is changed next.
+        let of_one_segment = ["before", "next", "unchanged"];
+        put(&store, of_one_segment.map(|uri| entry("s", uri, &["old"])).into());
+        put(&store, vec![entry("s", "before", &["new"])]);
+    }
+    let store = open();
+    put(&store, vec![entry("s", "next", &["new"])]);
+    lock(&store.writer).take().unwrap().wait_merging_threads().unwrap();
+    store.publish().unwrap();
+    assert_eq!(store.index.searchable_segment_ids().unwrap().len(), 2, "merged");
+    assert_eq!(store.stats().unwrap().resources, 13);
+    assert_eq!(found(&store, "old"), ["s unchanged"]);
+}
+
+#[test]
 fn a_resource_comes_back_as_it_went_in() {
     let mut whole = entry("docs", "docs:///a.md", &["# One\n", "two\n三\n"]);
     whole.resource.title = Some("Title".into());
