@@ -68,6 +68,7 @@ async fn run(options: ServeOptions) -> Result<(), CliError> {
     let control = Arc::new(Control::default());
     let app = Arc::new(App::new(store.clone(), control.clone(), Arc::new(config.clone())));
     let (writer, writer_thread) = Writer::guarded(store.clone(), guard(&app, &options.state))?;
+    let _ = app.write_queue.set(writer.queue());
     app.keep_in(&options.state)?;
     let stop = CancellationToken::new();
 

@@ -77,6 +77,17 @@ pub struct WriterHandle {
     lost: Lost,
 }
 
+/// How much waits for the writer.
+#[derive(Clone, Debug)]
+pub struct WriteQueue(Arc<Semaphore>);
+
+impl WriteQueue {
+    /// About how many bytes of changes wait.
+    pub fn bytes(&self) -> u64 {
+        (BUDGET as usize).saturating_sub(self.0.available_permits()) as u64
+    }
+}
+
 type Lost = Arc<Mutex<Option<IndexError>>>;
 type Done = oneshot::Sender<Result<(), IndexError>>;
 
@@ -186,6 +197,11 @@ impl WriterHandle {
         let flushed = result.await.unwrap_or(Err(IndexError::Stopped));
         let lost = lock(&self.lost).take();
         lost.map_or(flushed, Err)
+    }
+
+    /// A look at what waits, for as long as there are handles.
+    pub fn queue(&self) -> WriteQueue {
+        WriteQueue(self.budget.clone())
     }
 
     async fn send(&self, changes: Vec<Change>, report: Report) -> Result<(), IndexError> {

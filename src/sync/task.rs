@@ -9,7 +9,7 @@
 //! 4. A time comes that the machine named: a back-off is over, a mark falls due.
 //! 5. It is told to stop: the session is closed, and the task ends when nothing of it is left.
 
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -34,7 +34,7 @@ use crate::index::writer::WriterHandle;
 use crate::index::{Change, IndexStore};
 use crate::model::{
     Fingerprint, Listing, ResourceKey, ServerError, ServerName, ServerState, ServerStatus,
-    SyncCause, SyncCounts, Uri,
+    SyncCause, SyncCounts, SyncQueue, Uri,
 };
 use crate::source::SourceError;
 use crate::source::mcp::hints::Marks;
@@ -95,13 +95,7 @@ pub fn start(
     };
     let last_error = error.map(|(message, hint)| ServerError { message, hint, at: Utc::now() });
     let name = server.name.clone();
-    let shared = Arc::new(Shared {
-        status: RwLock::new(first_status(&name, state, last_error)),
-        stale: RwLock::default(),
-        templates: RwLock::default(),
-        session: RwLock::default(),
-        requests,
-    });
+    let shared = Arc::new(Shared::new(first_status(&name, state, last_error), requests));
     context.control.insert(name, shared.clone());
     if server.readiness != Readiness::Ready {
         return None;
@@ -158,6 +152,7 @@ fn first_status(
         last_error,
         withheld_removals: 0,
         warnings: vec![],
+        queue: SyncQueue::default(),
         counts: SyncCounts::default(),
     }
 }
@@ -418,6 +413,7 @@ impl Task {
         let permits = self.context.reads.clone();
         self.ask(move |session| async move {
             let (ticket, uri) = (job.ticket, job.uri.clone());
+            let mut bytes = 0;
             let outcome = match session {
                 Some(session) => {
                     // The permit is for the server's answer only; it is never closed.
@@ -426,13 +422,16 @@ impl Task {
                     drop(permit);
                     fault::point("sync.read");
                     match snapshot {
-                        Ok(snapshot) => indexing.index(job, snapshot, &writer).await,
+                        Ok(snapshot) => {
+                            bytes = snapshot.bytes();
+                            indexing.index(job, snapshot, &writer).await
+                        }
                         Err(error) => ReadOutcome::Failed(error),
                     }
                 }
                 None => ReadOutcome::Failed(gone()),
             };
-            Event::Read { ticket, uri, outcome }
+            Event::Read { ticket, uri, bytes, outcome }
         });
     }
 
@@ -453,6 +452,7 @@ impl Task {
                 tracing::warn!(%server, error = %message, "an error of the server");
                 control::Event::Error { server, message }
             }
+            Notice::Searchable(lag) => return self.shared.lag.observe(lag),
             Notice::Synced { cause } => {
                 self.last_sync = Some(Utc::now());
                 tracing::info!(%server, ?cause, "reconciled");
@@ -557,6 +557,7 @@ impl Task {
                 .iter()
                 .map(|warning| self.masker.mask(&mask::uri(warning)).into_owned())
                 .collect(),
+            queue: machine.queue(),
             counts: machine.counts(),
         }
     }
