@@ -24,8 +24,10 @@ use resdex::serve::socket::Socket;
 use resdex::sync::control::{Control, Shared};
 use tokio_util::sync::CancellationToken;
 
+/// What the binary says: the one that was built with the tests, or that of `RESDEX_BINARY`.
 fn resdex(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_resdex"));
+    let binary = std::env::var_os("RESDEX_BINARY");
+    let mut command = Command::new(binary.unwrap_or_else(|| env!("CARGO_BIN_EXE_resdex").into()));
     for name in ["COLUMNS", "RESDEX_CONFIG", "RESDEX_STATE", "RESDEX_SOCKET", "RESDEX_LOG"] {
         command.env_remove(name);
     }

@@ -23,6 +23,7 @@
 //! Changes that wait are held to a budget of bytes; who brings more waits asynchronously.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -361,8 +362,11 @@ impl Loop {
         }
         self.reports.push(report);
         self.since.get_or_insert_with(Instant::now);
-        let applied = self.store.apply(changes);
-        fault::point("writer.applied");
+        let applied = unpanicked(|| {
+            self.store.apply(changes)?;
+            fault::point("writer.applied");
+            Ok(())
+        });
         drop(permit);
         if let Err(error) = applied {
             self.fail(error);
@@ -373,7 +377,7 @@ impl Loop {
         // Nothing applied: whoever waits has nothing to wait for.
         let committed = if self.since.is_some() {
             self.settle_after = Some(FIRST_SETTLE);
-            let committed = self.store.commit();
+            let committed = unpanicked(|| self.store.commit());
             if committed.is_ok() {
                 self.go_on();
             }
@@ -407,6 +411,14 @@ impl Loop {
             }
         }
     }
+}
+
+/// A panic of the engine is an error like any other: the writer has to outlive it, and a roll-back
+/// throws away whatever it left half done.
+fn unpanicked(call: impl FnOnce() -> Result<(), IndexError>) -> Result<(), IndexError> {
+    let reason = "the index's engine panicked (the log says where)";
+    catch_unwind(AssertUnwindSafe(call))
+        .unwrap_or_else(|_| Err(IndexError::Write { reason: reason.into() }))
 }
 
 /// What is in there is replaced whole, so it stays whole when a thread dies with the lock.

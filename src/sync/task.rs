@@ -9,6 +9,7 @@
 //! 4. A time comes that the machine named: a back-off is over, a mark falls due.
 //! 5. It is told to stop: the session is closed, and the task ends when nothing of it is left.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -71,7 +72,7 @@ impl Running {
 
     /// Waits until nothing is left of it, its children included.
     pub async fn stopped(self) {
-        // A panic of the task has ended it as well; it is logged where it happens.
+        // It ends by itself, and a panic of the supervisor would have ended it as well.
         let _ = self.task.await;
     }
 }
@@ -109,18 +110,19 @@ pub fn start(
         }
     };
     let stop = CancellationToken::new();
-    let masker = config.masker.clone();
-    let task = Task {
+    let (limits, masker, writer) = (config.limits.clone(), config.masker.clone(), Arc::new(writer));
+    let token = stop.clone();
+    let make = move || Task {
         next_sync: watch::channel(None).1,
-        stop: stop.clone(),
-        limits: config.limits.clone(),
-        server,
-        context,
-        writer: Arc::new(writer),
+        stop: token.clone(),
+        limits: limits.clone(),
+        server: server.clone(),
+        context: context.clone(),
+        writer: writer.clone(),
         line: Arc::default(),
-        shared,
-        connect_options,
-        masker,
+        shared: shared.clone(),
+        connect_options: connect_options.clone(),
+        masker: masker.clone(),
         session: None,
         jobs: FuturesUnordered::new(),
         untold: vec![],
@@ -129,8 +131,46 @@ pub fn start(
         last_sync: None,
         last_error: None,
     };
-    let task = tokio::spawn(task.run(asked, schedule, cause));
+    let task = tokio::spawn(supervise(make, asked, schedule, cause));
     Some(Running { stop, task })
+}
+
+/// Runs a server's task, and once more after a fault of our own: a server that nobody follows any
+/// longer must neither stay so nor look alive.
+async fn supervise(
+    make: impl Fn() -> Task,
+    mut asked: mpsc::Receiver<SyncRequest>,
+    schedule: Option<Schedule>,
+    cause: SyncCause,
+) {
+    for failures in 1.. {
+        let task = make();
+        let (stop, shared, server) =
+            (task.stop.clone(), task.shared.clone(), task.server.name.to_string());
+        let (control, backoff) = (task.context.control.clone(), task.backoff());
+        let run = AssertUnwindSafe(task.run(&mut asked, schedule.clone(), cause)).catch_unwind();
+        if run.await.is_ok() {
+            return;
+        }
+        let message = "resdex itself failed on this server, and begins with it anew".to_owned();
+        tracing::error!(%server, failures, "{message}: the log above says where");
+        control::write(&shared.session).take();
+        {
+            let mut status = control::write(&shared.status);
+            let hint = Some("what the log says of a panic is worth a report".to_owned());
+            status.state = ServerState::Backoff;
+            status.last_error =
+                Some(ServerError { message: message.clone(), hint, at: Utc::now() });
+        }
+        control
+            .publish(control::Event::State { server: server.clone(), state: ServerState::Backoff });
+        control.publish(control::Event::Error { server, message });
+        let pause = backoff::jittered(backoff.delay(failures), backoff::random_unit());
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(pause) => {}
+        }
+    }
 }
 
 fn first_status(
@@ -192,7 +232,7 @@ struct Task {
 impl Task {
     async fn run(
         mut self,
-        mut asked: mpsc::Receiver<SyncRequest>,
+        asked: &mut mpsc::Receiver<SyncRequest>,
         schedule: Option<Schedule>,
         cause: SyncCause,
     ) {
@@ -203,11 +243,14 @@ impl Task {
             Catalog::default()
         });
         let mut machine = Machine::new(self.machine_options(), catalog, Instant::now());
+        // However this ends, nobody follows its schedule any longer.
+        let ended = self.stop.child_token();
+        let _ended = ended.clone().drop_guard();
         let (ticks, mut ticked) = mpsc::channel(1);
         let (next, next_sync) = watch::channel(None);
         self.next_sync = next_sync;
         if let Some(schedule) = schedule {
-            let (clock, stop) = (self.context.clock.clone(), self.stop.clone());
+            let (clock, stop) = (self.context.clock.clone(), ended.child_token());
             tokio::spawn(async move { clock.follow(&schedule, ticks, next, stop).await });
         }
         if cause != SyncCause::Startup {
@@ -251,12 +294,16 @@ impl Task {
             reread_interval: limits.reread_interval,
             recheck_interval: limits.recheck_interval,
             removal_confirmation: limits.removal_confirmation,
-            backoff: Backoff { first: limits.retry_delay, longest: limits.max_retry_delay },
+            backoff: self.backoff(),
             max_subscriptions: follow.max_subscriptions,
             random: backoff::random_unit,
             wanted: url_filter(&follow.include, &follow.exclude),
             subscribed: url_filter(&follow.subscribe, &[]),
         }
+    }
+
+    fn backoff(&self) -> Backoff {
+        Backoff { first: self.limits.retry_delay, longest: self.limits.max_retry_delay }
     }
 
     fn connected(&mut self, result: Result<Connection, SourceError>) -> Event {
