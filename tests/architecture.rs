@@ -65,6 +65,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("hyper", &["serve", "client.rs"]),
     ("notify", &["config/watch.rs", "source/files"]),
     ("tokio_cron_scheduler", &["sync/schedule.rs"]),
+    ("sd_notify", &["daemon/manager.rs"]),
     ("clap", &["cli"]),
     ("indicatif", &["cli/progress.rs"]),
 ];
