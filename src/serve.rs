@@ -59,6 +59,8 @@ pub struct App {
     pub config_error: ArcSwapOption<String>,
     /// Why nothing is written to the index at the moment.
     pub paused: ArcSwapOption<String>,
+    /// How far what another version made of the index is made anew; the servers wait for it.
+    pub rebuilding: ArcSwapOption<String>,
     started: Instant,
     /// Of `config`, made when first asked for.
     scopes: ArcSwapOption<Scopes>,
@@ -78,6 +80,7 @@ impl App {
             config: ArcSwap::new(config),
             config_error: ArcSwapOption::empty(),
             paused: ArcSwapOption::empty(),
+            rebuilding: ArcSwapOption::empty(),
             started: Instant::now(),
             scopes: ArcSwapOption::empty(),
             pins: Pins::default(),
@@ -194,6 +197,7 @@ impl App {
                 bytes: stats.bytes,
                 last_commit: stats.last_commit,
                 paused: text(&self.paused),
+                rebuilding: text(&self.rebuilding),
             },
             config: ConfigStatus {
                 error: text(&self.config_error),
@@ -235,6 +239,7 @@ impl App {
                 bytes: 0,
                 last_commit: None,
                 paused: None,
+                rebuilding: None,
             },
             config: ConfigStatus::default(),
             servers,
