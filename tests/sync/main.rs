@@ -34,6 +34,7 @@ mod over_http;
 mod peers;
 mod pushing;
 mod reading;
+mod telling;
 mod wire;
 
 /// What a peer's child runs.
