@@ -152,6 +152,7 @@ fn shared(name: &str) -> Arc<Shared> {
         status: status.into(),
         stale: Default::default(),
         templates: Default::default(),
+        withheld: Default::default(),
         session: Default::default(),
         requests: tokio::sync::mpsc::channel(1).0,
     })

@@ -50,10 +50,18 @@ pub fn shared(name: &str, stale: &[&str]) -> (Arc<Shared>, mpsc::Receiver<Asked>
         status: RwLock::new(server_status(name, ServerState::Backoff)),
         stale: RwLock::new(stale.iter().map(|uri| (*uri).into()).collect::<HashSet<_>>()),
         templates: RwLock::new(vec![TemplateRow { template, expanded: 2 }]),
+        withheld: RwLock::default(),
         session: RwLock::new(None),
         requests,
     };
     (Arc::new(shared), asked)
+}
+
+/// One server, `wiki`, over this store.
+pub fn with_store(store: FakeStore) -> Arc<App> {
+    let control = Control::default();
+    control.insert(ServerName::new("wiki").unwrap(), shared("wiki", &[]).0);
+    Arc::new(App::new(Arc::new(store), Arc::new(control), Arc::new(Config::default())))
 }
 
 pub fn app() -> Arc<App> {

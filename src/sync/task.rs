@@ -9,6 +9,7 @@
 //! 4. A time comes that the machine named: a back-off is over, a mark falls due.
 //! 5. It is told to stop: the session is closed, and the task ends when nothing of it is left.
 
+use std::collections::HashMap;
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::added;
 use super::backoff::{self, Backoff};
 use super::catalog::Catalog;
 use super::control::{self, Control, Shared, SyncRequest, TemplateRow};
@@ -99,6 +101,7 @@ pub fn start(
         status: RwLock::new(first_status(&name, state, last_error)),
         stale: RwLock::default(),
         templates: RwLock::default(),
+        withheld: RwLock::default(),
         session: RwLock::default(),
         requests,
     });
@@ -130,6 +133,7 @@ pub fn start(
         session: None,
         jobs: FuturesUnordered::new(),
         untold: vec![],
+        hinted: HashMap::new(),
         published: Instant::now(),
         unpublished: false,
         last_sync: None,
@@ -186,6 +190,8 @@ struct Task {
     jobs: FuturesUnordered<BoxFuture<'static, Done>>,
     /// What was handed to the index and is told when it is on disk.
     untold: Vec<control::Event>,
+    /// When the server said that a resource may have changed, until that is on disk.
+    hinted: HashMap<Uri, Instant>,
     /// When the status was last shown, and whether that is not its last word.
     published: Instant,
     unpublished: bool,
@@ -285,10 +291,14 @@ impl Task {
                 let (server, uri) = (self.server.name.to_string(), uri.to_string());
                 self.tell_later(control::Event::Indexed { server, uri });
             }
+            Event::Read { uri, .. } => drop(self.hinted.remove(uri)),
+            Event::Hinted(marks) => self.note_hints(marks),
             Event::Flushed(Ok(())) => {
                 fault::point("sync.flushed");
                 for told in self.untold.drain(..) {
+                    let pushed = pushed(&mut self.hinted, &told);
                     self.context.control.publish(told);
+                    pushed.into_iter().for_each(|event| self.context.control.publish(event));
                 }
             }
             Event::Listed { result: Ok(listed), .. } => {
@@ -301,6 +311,16 @@ impl Task {
             self.carry_out(machine, command);
         }
         self.publish(machine);
+    }
+
+    /// Notes when the server told of a change, so that the time until it is searchable is known.
+    fn note_hints(&mut self, marks: &Marks) {
+        let now = Instant::now();
+        for uri in &marks.uris {
+            if self.hinted.len() < MAX_TOLD {
+                self.hinted.entry(uri.as_str().into()).or_insert(now);
+            }
+        }
     }
 
     fn tell_later(&mut self, event: control::Event) {
@@ -328,11 +348,15 @@ impl Task {
             }
             Command::List => {
                 let configured = self.server.follow.templates.clone();
+                let (control, name) = (self.context.control.clone(), self.server.name.clone());
                 self.ask(move |session| async move {
-                    let result = match session {
+                    let mut result = match session {
                         Some(session) => session.list(&configured).await,
                         None => Err(gone()),
                     };
+                    if let Ok(listed) = &mut result {
+                        added::extend(&mut listed.listing, &control.added.of(&name));
+                    }
                     Event::Listed { session: session_number, result }
                 });
             }
@@ -377,7 +401,12 @@ impl Task {
                     }
                 });
             }
-            Command::Notice(notice) => self.notice(notice),
+            Command::Notice(notice) => {
+                if let Notice::Withheld(_) = notice {
+                    *control::write(&self.shared.withheld) = machine.withheld_uris();
+                }
+                self.notice(notice);
+            }
         }
     }
 
@@ -488,6 +517,9 @@ impl Task {
                 };
             }
         }
+        if machine.withheld() == 0 && !control::read(&self.shared.withheld).is_empty() {
+            control::write(&self.shared.withheld).clear();
+        }
         let (state, now) = (machine.state(), Instant::now());
         let changed = control::read(&self.shared.status).state != state;
         // While reads come in by the thousand, the counts are shown ten times a second.
@@ -570,6 +602,13 @@ impl Task {
             session.close().await;
         }
     }
+}
+
+/// How long what was indexed took since its server told of the change, where it did.
+fn pushed(hinted: &mut HashMap<Uri, Instant>, indexed: &control::Event) -> Option<control::Event> {
+    let control::Event::Indexed { server, uri } = indexed else { return None };
+    let lag_ms = hinted.remove(uri.as_str())?.elapsed().as_millis() as u64;
+    Some(control::Event::Pushed { server: server.clone(), uri: uri.clone(), lag_ms })
 }
 
 /// Warnings that a status holds.
