@@ -14,6 +14,7 @@ pub mod guard;
 pub mod http;
 mod listen;
 pub mod mcp;
+pub mod metrics;
 pub mod nearest;
 pub mod pins;
 pub mod read;
@@ -27,7 +28,7 @@ pub mod trace;
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -35,8 +36,9 @@ use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 
 use crate::config::Config;
+use crate::index::writer::WriteQueue;
 use crate::index::{IndexStore, ResourceRow, ResourcesRequest};
-use crate::model::{Outcome, ResourceKey, ServerName, SyncCounts};
+use crate::model::{Outcome, ResourceKey, ServerName, SyncCounts, SyncQueue};
 use crate::search::filter::Filter;
 use crate::sync::control::{Control, TemplateRow};
 use api::{
@@ -62,6 +64,10 @@ pub struct App {
     scopes: ArcSwapOption<Scopes>,
     pub pins: Pins,
     pub trace: Trace,
+    /// How long answers took, by verb.
+    latency: metrics::Latency,
+    /// What waits for the index's writer.
+    pub write_queue: OnceLock<WriteQueue>,
 }
 
 impl App {
@@ -76,6 +82,8 @@ impl App {
             scopes: ArcSwapOption::empty(),
             pins: Pins::default(),
             trace: Trace::default(),
+            latency: metrics::Latency::default(),
+            write_queue: OnceLock::new(),
         }
     }
 
@@ -214,7 +222,8 @@ impl App {
             server.listed = indexed + skipped;
             (server.indexed, server.skipped, server.stale) = (indexed, skipped, stale);
             (server.last_error, server.withheld_removals) = (None, 0);
-            (server.warnings, server.counts) = (vec![], SyncCounts::default());
+            (server.warnings, server.queue, server.counts) =
+                (vec![], SyncQueue::default(), SyncCounts::default());
         }
         Ok(StatusResponse {
             version: env!("CARGO_PKG_VERSION").into(),

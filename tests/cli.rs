@@ -16,7 +16,7 @@ use resdex::index::tantivy::TantivyStore;
 use resdex::index::{Change, Entry, IndexStore as _};
 use resdex::model::{
     ContentHash, Document, Fingerprint, Format, Outcome, Part, Resource, ServerName, ServerState,
-    ServerStatus, SyncCounts,
+    ServerStatus, SyncCounts, SyncQueue,
 };
 use resdex::serve::App;
 use resdex::serve::http::{openapi, router};
@@ -148,15 +148,10 @@ fn shared(name: &str) -> Arc<Shared> {
         last_error: None,
         withheld_removals: 0,
         warnings: vec![HOSTILE.into()],
+        queue: SyncQueue::default(),
         counts: SyncCounts::default(),
     };
-    Arc::new(Shared {
-        status: status.into(),
-        stale: Default::default(),
-        templates: Default::default(),
-        session: Default::default(),
-        requests: tokio::sync::mpsc::channel(1).0,
-    })
+    Arc::new(Shared::new(status, tokio::sync::mpsc::channel(1).0))
 }
 
 fn entry(uri: &str, title: &str, text: &str) -> Change {

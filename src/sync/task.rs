@@ -10,7 +10,7 @@
 //! 5. It is told to stop: the session is closed, and the task ends when nothing of it is left.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -35,7 +35,7 @@ use crate::index::writer::WriterHandle;
 use crate::index::{Change, IndexStore};
 use crate::model::{
     Fingerprint, Listing, ResourceKey, ServerError, ServerName, ServerState, ServerStatus,
-    SyncCause, SyncCounts, Uri,
+    SyncCause, SyncCounts, SyncQueue, Uri,
 };
 use crate::source::SourceError;
 use crate::source::mcp::hints::Marks;
@@ -96,13 +96,7 @@ pub fn start(
     };
     let last_error = error.map(|(message, hint)| ServerError { message, hint, at: Utc::now() });
     let name = server.name.clone();
-    let shared = Arc::new(Shared {
-        status: RwLock::new(first_status(&name, state, last_error)),
-        stale: RwLock::default(),
-        templates: RwLock::default(),
-        session: RwLock::default(),
-        requests,
-    });
+    let shared = Arc::new(Shared::new(first_status(&name, state, last_error), requests));
     context.control.insert(name, shared.clone());
     if server.readiness != Readiness::Ready {
         return None;
@@ -198,6 +192,7 @@ fn first_status(
         last_error,
         withheld_removals: 0,
         warnings: vec![],
+        queue: SyncQueue::default(),
         counts: SyncCounts::default(),
     }
 }
@@ -465,6 +460,7 @@ impl Task {
         let permits = self.context.reads.clone();
         self.ask(move |session| async move {
             let (ticket, uri) = (job.ticket, job.uri.clone());
+            let mut bytes = 0;
             let outcome = match session {
                 Some(session) => {
                     // The permit is for the server's answer only; it is never closed.
@@ -473,13 +469,16 @@ impl Task {
                     drop(permit);
                     fault::point("sync.read");
                     match snapshot {
-                        Ok(snapshot) => indexing.index(job, snapshot, &writer).await,
+                        Ok(snapshot) => {
+                            bytes = snapshot.bytes();
+                            indexing.index(job, snapshot, &writer).await
+                        }
                         Err(error) => ReadOutcome::Failed(error),
                     }
                 }
                 None => ReadOutcome::Failed(gone()),
             };
-            Event::Read { ticket, uri, outcome }
+            Event::Read { ticket, uri, bytes, outcome }
         });
     }
 
@@ -500,6 +499,7 @@ impl Task {
                 tracing::warn!(%server, error = %message, "an error of the server");
                 control::Event::Error { server, message }
             }
+            Notice::Searchable(lag) => return self.shared.lag.observe(lag),
             Notice::Synced { cause } => {
                 self.last_sync = Some(Utc::now());
                 tracing::info!(%server, ?cause, "reconciled");
@@ -604,6 +604,7 @@ impl Task {
                 .iter()
                 .map(|warning| self.masker.mask(&mask::uri(warning)).into_owned())
                 .collect(),
+            queue: machine.queue(),
             counts: machine.counts(),
         }
     }
