@@ -17,6 +17,7 @@ pub mod history;
 pub mod http;
 mod listen;
 pub mod mcp;
+pub mod metrics;
 pub mod nearest;
 pub mod pins;
 pub mod read;
@@ -33,7 +34,7 @@ use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -41,8 +42,9 @@ use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 
 use crate::config::Config;
+use crate::index::writer::WriteQueue;
 use crate::index::{IndexStore, ResourceRow, ResourcesRequest};
-use crate::model::{Outcome, ResourceKey, ServerName, SyncCounts};
+use crate::model::{Outcome, ResourceKey, ServerName, SyncCounts, SyncQueue};
 use crate::search::filter::{Clause, Filter};
 use crate::sync::control::{Control, TemplateRow};
 use api::{
@@ -75,6 +77,10 @@ pub struct App {
     pub sessions: Sessions,
     /// Where TCP is answered, when it is.
     pub http: ArcSwapOption<SocketAddr>,
+    /// How long answers took, by verb.
+    latency: metrics::Latency,
+    /// What waits for the index's writer.
+    pub write_queue: OnceLock<WriteQueue>,
 }
 
 impl App {
@@ -92,6 +98,8 @@ impl App {
             history: History::default(),
             sessions: Sessions::default(),
             http: ArcSwapOption::empty(),
+            latency: metrics::Latency::default(),
+            write_queue: OnceLock::new(),
         }
     }
 
@@ -232,7 +240,8 @@ impl App {
             server.listed = indexed + skipped;
             (server.indexed, server.skipped, server.stale) = (indexed, skipped, stale);
             (server.last_error, server.withheld_removals) = (None, 0);
-            (server.warnings, server.counts) = (vec![], SyncCounts::default());
+            (server.warnings, server.queue, server.counts) =
+                (vec![], SyncQueue::default(), SyncCounts::default());
         }
         Ok(StatusResponse {
             version: env!("CARGO_PKG_VERSION").into(),

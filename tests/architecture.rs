@@ -10,16 +10,17 @@ use std::path::{Path, PathBuf};
 /// Which rooms a room may use, by the start of the module's path. `daemon` wires all of them.
 const RULES: &[(&str, &[&str])] = &[
     ("model", &[]),
+    ("metrics", &[]),
     ("fault", &[]),
     ("config", &["model"]),
     ("source", &["model", "config"]),
-    ("sync", &["model", "config", "source", "extract", "chunk", "index"]),
+    ("sync", &["model", "metrics", "config", "source", "extract", "chunk", "index"]),
     ("extract", &["model", "config"]),
     ("chunk", &["model"]),
     ("analyze", &[]),
     ("index", &["model", "config", "analyze"]),
     ("search", &["model", "index"]),
-    ("serve", &["model", "config", "search", "index", "sync::control", "sync::added"]),
+    ("serve", &["model", "metrics", "config", "search", "index", "sync::control", "sync::added"]),
     ("client", &["serve::api"]),
     ("eval", &["model", "config", "extract", "chunk", "analyze", "index", "search"]),
     ("cli", &["client", "serve::api", "model", "config", "daemon"]),
@@ -73,6 +74,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("hyper", &["serve", "client.rs"]),
     ("notify", &["config/watch.rs", "source/files"]),
     ("tokio_cron_scheduler", &["sync/schedule.rs"]),
+    ("sd_notify", &["daemon/manager.rs"]),
     ("clap", &["cli"]),
     ("indicatif", &["cli/progress.rs"]),
 ];

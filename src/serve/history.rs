@@ -235,10 +235,7 @@ mod tests {
         for n in 1..=100 {
             history.searched(f64::from(n), time());
         }
-        history.happened(
-            Event::Pushed { server: "wiki".into(), uri: "a".into(), lag_ms: 40 },
-            time() + minute,
-        );
+        history.happened(Event::Pushed { server: "wiki".into(), lag_ms: 40 }, time() + minute);
         let error = Event::Error { server: "wiki".into(), message: "x".into() };
         history.happened(error, time() + minute);
         history.sampled(7, 4_096, time() + minute);

@@ -108,6 +108,7 @@ fn routes() -> OpenApiRouter<Faces> {
         .routes(routes!(mcp_get, mcp_post, mcp_delete))
         .routes(routes!(retrieval))
         .routes(routes!(dataset_retrieve))
+        .routes(routes!(metrics))
         .routes(routes!(healthz))
         .routes(routes!(openapi_json))
 }
@@ -389,6 +390,18 @@ async fn mcp(
 ) -> Result<Response, ApiError> {
     let query: McpQuery = body::parameters(request.uri())?;
     faces.mcp.handle(&caller, query.scope.as_deref(), request).await
+}
+
+/// Counts and times for Prometheus, in its text format 0.0.4. For the daemon's owner, and for the
+/// token of a scope that leaves nothing out.
+#[utoipa::path(get, path = "/metrics",
+    responses((status = 200, content_type = "text/plain", body = String), Errors))]
+async fn metrics(
+    State(faces): State<Faces>,
+    Extension(caller): Extension<Caller>,
+) -> Result<([(HeaderName, &'static str); 1], String), ApiError> {
+    let text = faces.app.blocking(move |app| app.metrics(&caller)).await?;
+    Ok(([(header::CONTENT_TYPE, crate::metrics::CONTENT_TYPE)], text))
 }
 
 /// Answers as soon as searches are answered.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{broadcast, mpsc};
 
 use super::added::Added;
+use crate::metrics::Histogram;
 use crate::model::{
     ResourceKey, ResourceTemplate, ServerName, ServerState, ServerStatus, Snapshot, SyncCause, Uri,
 };
@@ -27,6 +28,23 @@ pub struct Shared {
     pub session: RwLock<Option<Session>>,
     /// Requests to the task; a full channel means that one is waiting already.
     pub requests: mpsc::Sender<SyncRequest>,
+    /// From a notification to what it told being searchable.
+    pub lag: Histogram,
+}
+
+impl Shared {
+    /// What is known before the task runs.
+    pub fn new(status: ServerStatus, requests: mpsc::Sender<SyncRequest>) -> Self {
+        Self {
+            status: RwLock::new(status),
+            stale: RwLock::default(),
+            templates: RwLock::default(),
+            withheld: RwLock::default(),
+            session: RwLock::default(),
+            requests,
+            lag: Histogram::default(),
+        }
+    }
 }
 
 /// A template as `/v1/templates` shows it.
@@ -75,7 +93,6 @@ pub enum Event {
     /// What a server told to have changed is searchable, so long after it told.
     Pushed {
         server: String,
-        uri: String,
         lag_ms: u64,
     },
     Removed {
@@ -160,6 +177,11 @@ impl Control {
     /// Every configured server's status, in the order of names.
     pub fn statuses(&self) -> Vec<ServerStatus> {
         self.servers.load().values().map(|shared| read(&shared.status).clone()).collect()
+    }
+
+    /// What every server's task shows, in the order of names.
+    pub fn all(&self) -> Vec<Arc<Shared>> {
+        self.servers.load().values().cloned().collect()
     }
 
     /// The templates of every server.
@@ -249,7 +271,7 @@ impl Control {
 }
 
 /// A lock is only ever held to copy or replace a value, so a poisoned one still holds a whole value.
-pub(super) fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
+pub(crate) fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
     lock.read().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 

@@ -9,8 +9,8 @@
 //! 4. A time comes that the machine named: a back-off is over, a mark falls due.
 //! 5. It is told to stop: the session is closed, and the task ends when nothing of it is left.
 
-use std::collections::HashMap;
-use std::sync::{Arc, RwLock};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -36,7 +36,7 @@ use crate::index::writer::WriterHandle;
 use crate::index::{Change, IndexStore};
 use crate::model::{
     Fingerprint, Listing, ResourceKey, ServerError, ServerName, ServerState, ServerStatus,
-    SyncCause, SyncCounts, Uri,
+    SyncCause, SyncCounts, SyncQueue, Uri,
 };
 use crate::source::SourceError;
 use crate::source::mcp::hints::Marks;
@@ -73,7 +73,7 @@ impl Running {
 
     /// Waits until nothing is left of it, its children included.
     pub async fn stopped(self) {
-        // A panic of the task has ended it as well; it is logged where it happens.
+        // It ends by itself, and a panic of the supervisor would have ended it as well.
         let _ = self.task.await;
     }
 }
@@ -97,14 +97,7 @@ pub fn start(
     };
     let last_error = error.map(|(message, hint)| ServerError { message, hint, at: Utc::now() });
     let name = server.name.clone();
-    let shared = Arc::new(Shared {
-        status: RwLock::new(first_status(&name, state, last_error)),
-        stale: RwLock::default(),
-        templates: RwLock::default(),
-        withheld: RwLock::default(),
-        session: RwLock::default(),
-        requests,
-    });
+    let shared = Arc::new(Shared::new(first_status(&name, state, last_error), requests));
     context.control.insert(name, shared.clone());
     if server.readiness != Readiness::Ready {
         return None;
@@ -118,29 +111,67 @@ pub fn start(
         }
     };
     let stop = CancellationToken::new();
-    let masker = config.masker.clone();
-    let task = Task {
+    let (limits, masker, writer) = (config.limits.clone(), config.masker.clone(), Arc::new(writer));
+    let token = stop.clone();
+    let make = move || Task {
         next_sync: watch::channel(None).1,
-        stop: stop.clone(),
-        limits: config.limits.clone(),
-        server,
-        context,
-        writer: Arc::new(writer),
+        stop: token.clone(),
+        limits: limits.clone(),
+        server: server.clone(),
+        context: context.clone(),
+        writer: writer.clone(),
         line: Arc::default(),
-        shared,
-        connect_options,
-        masker,
+        shared: shared.clone(),
+        connect_options: connect_options.clone(),
+        masker: masker.clone(),
         session: None,
         jobs: FuturesUnordered::new(),
         untold: vec![],
-        hinted: HashMap::new(),
         published: Instant::now(),
         unpublished: false,
         last_sync: None,
         last_error: None,
     };
-    let task = tokio::spawn(task.run(asked, schedule, cause));
+    let task = tokio::spawn(supervise(make, asked, schedule, cause));
     Some(Running { stop, task })
+}
+
+/// Runs a server's task, and once more after a fault of our own: a server that nobody follows any
+/// longer must neither stay so nor look alive.
+async fn supervise(
+    make: impl Fn() -> Task,
+    mut asked: mpsc::Receiver<SyncRequest>,
+    schedule: Option<Schedule>,
+    cause: SyncCause,
+) {
+    for failures in 1.. {
+        let task = make();
+        let (stop, shared, server) =
+            (task.stop.clone(), task.shared.clone(), task.server.name.to_string());
+        let (control, backoff) = (task.context.control.clone(), task.backoff());
+        let run = AssertUnwindSafe(task.run(&mut asked, schedule.clone(), cause)).catch_unwind();
+        if run.await.is_ok() {
+            return;
+        }
+        let message = "resdex itself failed on this server, and begins with it anew".to_owned();
+        tracing::error!(%server, failures, "{message}: the log above says where");
+        control::write(&shared.session).take();
+        {
+            let mut status = control::write(&shared.status);
+            let hint = Some("what the log says of a panic is worth a report".to_owned());
+            status.state = ServerState::Backoff;
+            status.last_error =
+                Some(ServerError { message: message.clone(), hint, at: Utc::now() });
+        }
+        control
+            .publish(control::Event::State { server: server.clone(), state: ServerState::Backoff });
+        control.publish(control::Event::Error { server, message });
+        let pause = backoff::jittered(backoff.delay(failures), backoff::random_unit());
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(pause) => {}
+        }
+    }
 }
 
 fn first_status(
@@ -162,6 +193,7 @@ fn first_status(
         last_error,
         withheld_removals: 0,
         warnings: vec![],
+        queue: SyncQueue::default(),
         counts: SyncCounts::default(),
     }
 }
@@ -190,8 +222,6 @@ struct Task {
     jobs: FuturesUnordered<BoxFuture<'static, Done>>,
     /// What was handed to the index and is told when it is on disk.
     untold: Vec<control::Event>,
-    /// When the server said that a resource may have changed, until that is on disk.
-    hinted: HashMap<Uri, Instant>,
     /// When the status was last shown, and whether that is not its last word.
     published: Instant,
     unpublished: bool,
@@ -203,7 +233,7 @@ struct Task {
 impl Task {
     async fn run(
         mut self,
-        mut asked: mpsc::Receiver<SyncRequest>,
+        asked: &mut mpsc::Receiver<SyncRequest>,
         schedule: Option<Schedule>,
         cause: SyncCause,
     ) {
@@ -214,11 +244,14 @@ impl Task {
             Catalog::default()
         });
         let mut machine = Machine::new(self.machine_options(), catalog, Instant::now());
+        // However this ends, nobody follows its schedule any longer.
+        let ended = self.stop.child_token();
+        let _ended = ended.clone().drop_guard();
         let (ticks, mut ticked) = mpsc::channel(1);
         let (next, next_sync) = watch::channel(None);
         self.next_sync = next_sync;
         if let Some(schedule) = schedule {
-            let (clock, stop) = (self.context.clock.clone(), self.stop.clone());
+            let (clock, stop) = (self.context.clock.clone(), ended.child_token());
             tokio::spawn(async move { clock.follow(&schedule, ticks, next, stop).await });
         }
         if cause != SyncCause::Startup {
@@ -262,12 +295,16 @@ impl Task {
             reread_interval: limits.reread_interval,
             recheck_interval: limits.recheck_interval,
             removal_confirmation: limits.removal_confirmation,
-            backoff: Backoff { first: limits.retry_delay, longest: limits.max_retry_delay },
+            backoff: self.backoff(),
             max_subscriptions: follow.max_subscriptions,
             random: backoff::random_unit,
             wanted: url_filter(&follow.include, &follow.exclude),
             subscribed: url_filter(&follow.subscribe, &[]),
         }
+    }
+
+    fn backoff(&self) -> Backoff {
+        Backoff { first: self.limits.retry_delay, longest: self.limits.max_retry_delay }
     }
 
     fn connected(&mut self, result: Result<Connection, SourceError>) -> Event {
@@ -291,14 +328,10 @@ impl Task {
                 let (server, uri) = (self.server.name.to_string(), uri.to_string());
                 self.tell_later(control::Event::Indexed { server, uri });
             }
-            Event::Read { uri, .. } => drop(self.hinted.remove(uri)),
-            Event::Hinted(marks) => self.note_hints(marks),
             Event::Flushed(Ok(())) => {
                 fault::point("sync.flushed");
                 for told in self.untold.drain(..) {
-                    let pushed = pushed(&mut self.hinted, &told);
                     self.context.control.publish(told);
-                    pushed.into_iter().for_each(|event| self.context.control.publish(event));
                 }
             }
             Event::Listed { result: Ok(listed), .. } => {
@@ -311,16 +344,6 @@ impl Task {
             self.carry_out(machine, command);
         }
         self.publish(machine);
-    }
-
-    /// Notes when the server told of a change, so that the time until it is searchable is known.
-    fn note_hints(&mut self, marks: &Marks) {
-        let now = Instant::now();
-        for uri in &marks.uris {
-            if self.hinted.len() < MAX_TOLD {
-                self.hinted.entry(uri.as_str().into()).or_insert(now);
-            }
-        }
     }
 
     fn tell_later(&mut self, event: control::Event) {
@@ -447,6 +470,7 @@ impl Task {
         let permits = self.context.reads.clone();
         self.ask(move |session| async move {
             let (ticket, uri) = (job.ticket, job.uri.clone());
+            let mut bytes = 0;
             let outcome = match session {
                 Some(session) => {
                     // The permit is for the server's answer only; it is never closed.
@@ -455,13 +479,16 @@ impl Task {
                     drop(permit);
                     fault::point("sync.read");
                     match snapshot {
-                        Ok(snapshot) => indexing.index(job, snapshot, &writer).await,
+                        Ok(snapshot) => {
+                            bytes = snapshot.bytes();
+                            indexing.index(job, snapshot, &writer).await
+                        }
                         Err(error) => ReadOutcome::Failed(error),
                     }
                 }
                 None => ReadOutcome::Failed(gone()),
             };
-            Event::Read { ticket, uri, outcome }
+            Event::Read { ticket, uri, bytes, outcome }
         });
     }
 
@@ -481,6 +508,10 @@ impl Task {
                 let message = self.masker.mask(&message).into_owned();
                 tracing::warn!(%server, error = %message, "an error of the server");
                 control::Event::Error { server, message }
+            }
+            Notice::Searchable(lag) => {
+                self.shared.lag.observe(lag);
+                control::Event::Pushed { server, lag_ms: lag.as_millis() as u64 }
             }
             Notice::Synced { cause } => {
                 self.last_sync = Some(Utc::now());
@@ -589,6 +620,7 @@ impl Task {
                 .iter()
                 .map(|warning| self.masker.mask(&mask::uri(warning)).into_owned())
                 .collect(),
+            queue: machine.queue(),
             counts: machine.counts(),
         }
     }
@@ -602,13 +634,6 @@ impl Task {
             session.close().await;
         }
     }
-}
-
-/// How long what was indexed took since its server told of the change, where it did.
-fn pushed(hinted: &mut HashMap<Uri, Instant>, indexed: &control::Event) -> Option<control::Event> {
-    let control::Event::Indexed { server, uri } = indexed else { return None };
-    let lag_ms = hinted.remove(uri.as_str())?.elapsed().as_millis() as u64;
-    Some(control::Event::Pushed { server: server.clone(), uri: uri.clone(), lag_ms })
 }
 
 /// Warnings that a status holds.
