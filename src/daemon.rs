@@ -26,7 +26,7 @@ use crate::index::writer::{Guard, Writer};
 use crate::index::{IndexError, IndexStore};
 use crate::serve::socket::Socket;
 use crate::serve::tcp::Tcp;
-use crate::serve::{App, http};
+use crate::serve::{App, history, http};
 use crate::sync::control::Control;
 use crate::sync::{Clock, Context, Eras};
 use lock::StateLock;
@@ -90,10 +90,12 @@ async fn run(options: ServeOptions) -> Result<(), CliError> {
                     .hint("choose another address with --http, or in [http] listen")
             })?;
             tracing::info!(address = %tcp.address(), "HTTP is answered");
+            app.http.store(Some(Arc::new(tcp.address())));
             Some(tokio::spawn(tcp.serve(app.clone(), connections, stop.clone())))
         }
     };
 
+    tokio::spawn(history::keep(app.clone(), stop.clone()));
     manager::ready();
     tokio::spawn(manager::inform(app.clone(), writer.clone(), stop.clone()));
     let told_to_end = tokio::select! {

@@ -6,11 +6,14 @@
 pub mod api;
 pub mod body;
 mod candidates;
+mod console;
 pub mod context;
 pub mod cut;
 pub mod dify;
 pub mod error;
+mod fill;
 pub mod guard;
+pub mod history;
 pub mod http;
 mod listen;
 pub mod mcp;
@@ -18,7 +21,9 @@ pub mod metrics;
 pub mod nearest;
 pub mod pins;
 pub mod read;
+mod resource;
 pub mod scope;
+mod scopes;
 pub mod search;
 pub mod socket;
 pub mod tcp;
@@ -27,6 +32,7 @@ pub mod trace;
 
 use std::collections::HashMap;
 use std::io;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -39,13 +45,15 @@ use crate::config::Config;
 use crate::index::writer::WriteQueue;
 use crate::index::{IndexStore, ResourceRow, ResourcesRequest};
 use crate::model::{Outcome, ResourceKey, ServerName, SyncCounts, SyncQueue};
-use crate::search::filter::Filter;
+use crate::search::filter::{Clause, Filter};
 use crate::sync::control::{Control, TemplateRow};
 use api::{
-    ConfigStatus, ErrorCode, IndexStatus, OutcomeKind, ResourceItem, ResourcesQuery,
-    ResourcesResponse, StatusResponse, SyncRequest, SyncResponse, TemplateItem, TemplatesResponse,
+    ConfigStatus, ErrorCode, IndexStatus, ResourcesQuery, ResourcesResponse, StatusResponse,
+    SyncRequest, SyncResponse, TemplateItem, TemplatesResponse,
 };
+use console::session::Sessions;
 use error::ApiError;
+use history::History;
 use pins::Pins;
 use scope::{Caller, Scopes, View};
 use trace::Trace;
@@ -66,6 +74,11 @@ pub struct App {
     scopes: ArcSwapOption<Scopes>,
     pub pins: Pins,
     pub trace: Trace,
+    pub history: History,
+    /// Who is signed in to the console.
+    pub sessions: Sessions,
+    /// Where TCP is answered, when it is.
+    pub http: ArcSwapOption<SocketAddr>,
     /// How long answers took, by verb.
     latency: metrics::Latency,
     /// What waits for the index's writer.
@@ -85,17 +98,21 @@ impl App {
             scopes: ArcSwapOption::empty(),
             pins: Pins::default(),
             trace: Trace::default(),
+            history: History::default(),
+            sessions: Sessions::default(),
+            http: ArcSwapOption::empty(),
             latency: metrics::Latency::default(),
             write_queue: OnceLock::new(),
         }
     }
 
-    /// Keeps what is pinned and what is traced in the state folder, from now on.
+    /// Keeps what is pinned, followed and traced in the state folder, from now on.
     ///
     /// # Errors
     /// The folder's files can't be had.
     pub fn keep_in(&self, state: &Path) -> io::Result<()> {
         self.pins.keep_in(state)?;
+        self.control.added.keep_in(state)?;
         self.trace.keep_in(state)
     }
 
@@ -109,9 +126,19 @@ impl App {
         query: &ResourcesQuery,
     ) -> Result<ResourcesResponse, ApiError> {
         let view = self.view(caller, query.scope.as_deref())?;
-        let filter = match &query.server {
-            Some(name) => view.of_server(scope::server(name, &self.servers_in(&view))?),
-            None => view.filter,
+        let within = match (&query.server, &query.prefix) {
+            (Some(name), prefix) => Some(ResourceKey {
+                server: scope::server(name, &self.servers_in(&view))?,
+                uri: prefix.as_deref().unwrap_or_default().into(),
+            }),
+            (None, _) => None,
+        };
+        let filter = match (&within, &query.prefix) {
+            (None, Some(prefix)) => {
+                let clause = Clause { uri_prefix: Some(prefix.clone()), ..Clause::default() };
+                view.filter.and(clause)
+            }
+            _ => view.filter,
         };
         let after = query.cursor.as_deref().map(parse_cursor).transpose()?;
         let page = self.store.resources(&ResourcesRequest {
@@ -119,25 +146,11 @@ impl App {
             after,
             limit: api::RESOURCES_PAGE,
             skipped_only: query.skipped,
+            within,
+            contains: query.contains.as_deref().map(str::to_lowercase),
         })?;
         let last = page.resources.last().map(|row| cursor(&row.key));
-        let resources = page.resources.into_iter().map(|row| {
-            let (outcome, reason) = match row.outcome {
-                Outcome::Indexed => (OutcomeKind::Indexed, None),
-                Outcome::Skipped(reason) => (OutcomeKind::Skipped, Some(reason)),
-            };
-            ResourceItem {
-                stale: self.control.is_stale(&row.key),
-                server: row.key.server.to_string(),
-                uri: row.key.uri.to_string(),
-                title: row.title,
-                mime_type: row.mime_type,
-                size: row.size,
-                outcome,
-                reason,
-                indexed_at: row.indexed_at,
-            }
-        });
+        let resources = page.resources.into_iter().map(|row| self.item(row));
         Ok(ResourcesResponse {
             resources: resources.collect(),
             next_cursor: last.filter(|_| page.more),
@@ -159,6 +172,11 @@ impl App {
                 .filter(|title| !title.is_empty())
                 .or(Some(row.template.name).filter(|name| !name.is_empty()))
                 .unwrap_or_else(|| row.template.uri_template.clone()),
+            variables: fill::variables(&row.template.uri_template),
+            followed: match view.bound {
+                true => vec![],
+                false => self.followed(&server, &row.template.uri_template),
+            },
             uri_template: row.template.uri_template,
             description: row.template.description,
             // Expansions outside the scope would be counted too.
@@ -259,7 +277,7 @@ impl App {
                 filter: filter.clone(),
                 after: after.take(),
                 limit: PAGE,
-                skipped_only: false,
+                ..ResourcesRequest::default()
             })?;
             after = page.resources.last().map(|row| row.key.clone());
             for row in page.resources {

@@ -140,6 +140,11 @@ impl Scopes {
         found
     }
 
+    /// The hash of a scope's token.
+    pub fn token_sha256(&self, scope: &str) -> Option<&str> {
+        self.config.scopes.get(scope)?.token_sha256.as_deref()
+    }
+
     pub fn have_tokens(&self) -> bool {
         self.config.scopes.values().any(|scope| scope.token_sha256.is_some())
     }

@@ -57,6 +57,13 @@ pub fn shared(name: &str, stale: &[&str]) -> (Arc<Shared>, mpsc::Receiver<Asked>
     (Arc::new(shared), asked)
 }
 
+/// One server, `wiki`, over this store.
+pub fn with_store(store: FakeStore) -> Arc<App> {
+    let control = Control::default();
+    control.insert(ServerName::new("wiki").unwrap(), shared("wiki", &[]).0);
+    Arc::new(App::new(Arc::new(store), Arc::new(control), Arc::new(Config::default())))
+}
+
 pub fn app() -> Arc<App> {
     let store = FakeStore::of([
         entry(

@@ -7,6 +7,7 @@ use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{broadcast, mpsc};
 
+use super::added::Added;
 use crate::metrics::Histogram;
 use crate::model::{
     ResourceKey, ResourceTemplate, ServerName, ServerState, ServerStatus, Snapshot, SyncCause, Uri,
@@ -21,6 +22,8 @@ pub struct Shared {
     /// Resources whose last read failed while older text of theirs is still searchable.
     pub stale: RwLock<HashSet<Uri>>,
     pub templates: RwLock<Vec<TemplateRow>>,
+    /// URIs whose removal waits for a second listing, sorted.
+    pub withheld: RwLock<Vec<Uri>>,
     /// The live session, while there is one.
     pub session: RwLock<Option<Session>>,
     /// Requests to the task; a full channel means that one is waiting already.
@@ -36,6 +39,7 @@ impl Shared {
             status: RwLock::new(status),
             stale: RwLock::default(),
             templates: RwLock::default(),
+            withheld: RwLock::default(),
             session: RwLock::default(),
             requests,
             lag: Histogram::default(),
@@ -87,6 +91,11 @@ pub enum Event {
         server: String,
         uri: String,
     },
+    /// What a server told to have changed is searchable, so long after it told.
+    Pushed {
+        server: String,
+        lag_ms: u64,
+    },
     Removed {
         server: String,
         uri: String,
@@ -132,11 +141,17 @@ pub enum ReadError {
 pub struct Control {
     servers: ArcSwap<BTreeMap<ServerName, Arc<Shared>>>,
     events: broadcast::Sender<Event>,
+    /// Expansions of templates that were chosen at run time.
+    pub added: Added,
 }
 
 impl Default for Control {
     fn default() -> Self {
-        Self { servers: ArcSwap::default(), events: broadcast::channel(8192).0 }
+        Self {
+            servers: ArcSwap::default(),
+            events: broadcast::channel(8192).0,
+            added: Added::default(),
+        }
     }
 }
 
@@ -185,6 +200,12 @@ impl Control {
                 .collect::<Vec<_>>()
         });
         rows.collect()
+    }
+
+    /// The URIs of a server's whose removal waits for a second listing, sorted.
+    pub fn withheld(&self, server: &ServerName) -> Vec<Uri> {
+        let servers = self.servers.load();
+        servers.get(server).map(|shared| read(&shared.withheld).clone()).unwrap_or_default()
     }
 
     /// Whether the index's text of a resource is older than a read that failed.

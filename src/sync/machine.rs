@@ -431,6 +431,14 @@ impl Machine {
         self.problems.iter().chain(&self.mislabelled)
     }
 
+    /// The URIs whose removal waits for a second listing, sorted.
+    pub fn withheld_uris(&self) -> Vec<Uri> {
+        let mut uris: Vec<Uri> =
+            self.withheld.iter().flat_map(|withheld| withheld.uris.iter().cloned()).collect();
+        uris.sort_unstable();
+        uris
+    }
+
     pub fn withheld(&self) -> u64 {
         self.withheld.as_ref().map_or(0, |withheld| withheld.uris.len() as u64)
     }

@@ -21,6 +21,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::added;
 use super::backoff::{self, Backoff};
 use super::catalog::Catalog;
 use super::control::{self, Control, Shared, SyncRequest, TemplateRow};
@@ -387,11 +388,15 @@ impl Task {
             }
             Command::List => {
                 let configured = self.server.follow.templates.clone();
+                let (control, name) = (self.context.control.clone(), self.server.name.clone());
                 self.ask(move |session| async move {
-                    let result = match session {
+                    let mut result = match session {
                         Some(session) => session.list(&configured).await,
                         None => Err(gone()),
                     };
+                    if let Ok(listed) = &mut result {
+                        added::extend(&mut listed.listing, &control.added.of(&name));
+                    }
                     Event::Listed { session: session_number, result }
                 });
             }
@@ -436,7 +441,12 @@ impl Task {
                     }
                 });
             }
-            Command::Notice(notice) => self.notice(notice),
+            Command::Notice(notice) => {
+                if let Notice::Withheld(_) = notice {
+                    *control::write(&self.shared.withheld) = machine.withheld_uris();
+                }
+                self.notice(notice);
+            }
         }
     }
 
@@ -528,7 +538,10 @@ impl Task {
                 tracing::warn!(%server, warning = %message, "for the server's owner");
                 control::Event::Warning { server, message }
             }
-            Notice::Searchable(lag) => return self.shared.lag.observe(lag),
+            Notice::Searchable(lag) => {
+                self.shared.lag.observe(lag);
+                control::Event::Pushed { server, lag_ms: lag.as_millis() as u64 }
+            }
             Notice::Synced { cause } => {
                 self.last_sync = Some(Utc::now());
                 tracing::info!(%server, ?cause, "reconciled");
@@ -563,6 +576,9 @@ impl Task {
                     false => stale.remove(&uri),
                 };
             }
+        }
+        if machine.withheld() == 0 && !control::read(&self.shared.withheld).is_empty() {
+            control::write(&self.shared.withheld).clear();
         }
         let (state, now) = (machine.state(), Instant::now());
         let changed = control::read(&self.shared.status).state != state;
