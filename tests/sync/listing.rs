@@ -280,8 +280,9 @@ async fn a_servers_owner_is_warned_with_secrets_masked() {
     peer.state().listed[3]["name"] = json!("");
     peer.list_changed();
     let warnings = bench
-        .until("five warnings", |bench| {
-            Some(bench.status("s").warnings).filter(|warnings| warnings.len() == 5)
+        .until("the last of the warnings", |bench| {
+            let warnings = bench.status("s").warnings;
+            warnings.iter().any(|warning| warning.contains("MIME")).then_some(warnings)
         })
         .await;
     let all = warnings.join("\n");
@@ -309,7 +310,7 @@ async fn a_servers_owner_is_warned_with_secrets_masked() {
     bench.sync("s").await;
     assert_eq!(drain(), 0, "the same again is no news");
     assert_eq!(bench.status("s").warnings, warnings);
-    assert_eq!(told.into_iter().collect::<Vec<_>>().join("\n").len(), all.len());
+    assert!(told.iter().all(|told| warnings.contains(told)), "{told:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
