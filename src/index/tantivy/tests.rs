@@ -1,6 +1,7 @@
 //! The store's behaviour, mostly in memory; what concerns files, in a folder.
 
 mod disks;
+mod growth;
 mod searching;
 
 use std::collections::BTreeMap;
