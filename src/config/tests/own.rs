@@ -278,7 +278,7 @@ fn every_error_with_its_place() {
         ),
         (
             "[servers.a]\n[[servers.a.templates]]\nuri = \"a://{b\"",
-            "config.toml:3:7: `uri`: \"a://{b\" isn't a URI template (RFC 6570): invalid URI template: expression not closed (at 4-th byte)",
+            "config.toml:3:7: `uri`: \"a://{b\" isn't a URI template (RFC 6570): \"{b\" is not closed",
         ),
         (
             "[servers.a]\n[[servers.a.templates]]\nuri = \"a://{b}\"\nvalues = { c = [] }",
