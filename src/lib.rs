@@ -37,3 +37,5 @@ pub mod cli;
 pub mod daemon;
 
 mod fault;
+
+mod quiet;
