@@ -39,3 +39,6 @@ pub mod daemon;
 mod fault;
 
 mod quiet;
+
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;

@@ -12,6 +12,10 @@ const RULES: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("fault", &[]),
     ("quiet", &[]),
+    (
+        "fuzz",
+        &["model", "config", "source", "extract", "chunk", "analyze", "index", "search", "serve"],
+    ),
     ("config", &["model"]),
     ("source", &["model", "config"]),
     ("sync", &["model", "config", "source", "extract", "chunk", "index"]),
