@@ -21,6 +21,7 @@ mod read;
 pub mod report;
 mod secret;
 pub mod template;
+pub mod token;
 mod tree;
 mod validate;
 mod watch;

@@ -5,6 +5,7 @@
 
 mod disk;
 mod lock;
+mod manager;
 mod reload;
 
 use std::path::{Path, PathBuf};
@@ -24,7 +25,7 @@ use crate::index::writer::{Guard, Writer};
 use crate::index::{IndexError, IndexStore};
 use crate::serve::socket::Socket;
 use crate::serve::tcp::Tcp;
-use crate::serve::{App, http};
+use crate::serve::{App, history, http};
 use crate::sync::control::Control;
 use crate::sync::{Clock, Context, Eras};
 use lock::StateLock;
@@ -68,6 +69,7 @@ async fn run(options: ServeOptions) -> Result<(), CliError> {
     let control = Arc::new(Control::default());
     let app = Arc::new(App::new(store.clone(), control.clone(), Arc::new(config.clone())));
     let (writer, writer_thread) = Writer::guarded(store.clone(), guard(&app, &options.state))?;
+    let _ = app.write_queue.set(writer.queue());
     app.keep_in(&options.state)?;
     let stop = CancellationToken::new();
 
@@ -86,10 +88,12 @@ async fn run(options: ServeOptions) -> Result<(), CliError> {
                     .hint("choose another address with --http, or in [http] listen")
             })?;
             tracing::info!(address = %tcp.address(), "HTTP is answered");
+            app.http.store(Some(Arc::new(tcp.address())));
             Some(tokio::spawn(tcp.serve(app.clone(), connections, stop.clone())))
         }
     };
 
+    tokio::spawn(history::keep(app.clone(), stop.clone()));
     let gone = store.servers()?.into_iter().filter(|name| !config.servers.contains_key(name));
     reload::forget(gone.collect(), &writer, &control).await;
     let context = Arc::new(Context {
@@ -103,6 +107,8 @@ async fn run(options: ServeOptions) -> Result<(), CliError> {
     let children = TaskTracker::new();
     let mut servers = Servers::new(context, writer.clone(), children.clone());
     servers.start_all(&config);
+    tokio::spawn(manager::inform(app.clone(), writer.clone(), stop.clone()));
+    manager::ready();
     let shown = progress::is_wanted().then(|| {
         let (control, socket, stop) = (control.clone(), options.socket.clone(), stop.clone());
         tokio::spawn(async move { progress::show(control, &socket, stop).await })
@@ -111,6 +117,7 @@ async fn run(options: ServeOptions) -> Result<(), CliError> {
     follow(&options, &app, &mut servers, watch, &mut signals).await;
 
     tracing::info!("stopping");
+    manager::stopping();
     tokio::spawn(async move {
         signals.end.received().await;
         tracing::warn!("told twice: ended at once");
@@ -148,6 +155,7 @@ async fn follow(
             () = watch.changed() => {}
             _ = signals.reload.recv() => tracing::info!("SIGHUP: the config is read again"),
         }
+        manager::reloading();
         match load(options) {
             Ok(config) => {
                 watch.follow(config.watched.clone());
@@ -166,6 +174,7 @@ async fn follow(
                 app.config_error.store(Some(Arc::new(error.message)));
             }
         }
+        manager::ready();
     }
 }
 

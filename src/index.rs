@@ -125,6 +125,23 @@ pub struct ResourcesRequest {
     pub limit: usize,
     /// Only those that are found by name only.
     pub skipped_only: bool,
+    /// Only this server's, whose URIs begin with this one.
+    pub within: Option<ResourceKey>,
+    /// Only URIs that have this in them, percent-decoded, whatever the case; lower case itself.
+    pub contains: Option<String>,
+}
+
+impl ResourcesRequest {
+    /// Whether a key is one that is asked for, the filter aside.
+    pub fn is_about(&self, server: &str, uri: &str) -> bool {
+        self.within
+            .as_ref()
+            .is_none_or(|within| within.server.as_str() == server && uri.starts_with(&*within.uri))
+            && self.contains.as_ref().is_none_or(|part| {
+                let decoded = percent_encoding::percent_decode_str(uri).decode_utf8_lossy();
+                decoded.to_lowercase().contains(part.as_str())
+            })
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -10,6 +10,8 @@
 
 pub mod model;
 
+pub mod metrics;
+
 pub mod config;
 
 pub mod source;

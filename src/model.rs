@@ -204,6 +204,14 @@ impl Snapshot {
         hash.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
         Self { contents, hash: ContentHash(hash) }
     }
+
+    /// Bytes of content, as the server sent it.
+    pub fn bytes(&self) -> u64 {
+        let bytes = |content: &Content| match &content.body {
+            Body::Text(text) | Body::Blob(text) => text.len() as u64,
+        };
+        self.contents.iter().map(bytes).sum()
+    }
 }
 
 /// One item of a read's `contents`.
@@ -411,8 +419,19 @@ pub struct ServerStatus {
     pub withheld_removals: u64,
     /// For the server's owner: duplicates, missing names, URIs with credentials, noise on stdout.
     pub warnings: Vec<String>,
+    /// What waits, and what is under way.
+    pub queue: SyncQueue,
     /// Counters since the daemon's start.
     pub counts: SyncCounts,
+}
+
+/// Work of a server's task that isn't done yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct SyncQueue {
+    /// Reads that a plan or a notification asks for.
+    pub waiting: u64,
+    /// Reads under way.
+    pub in_flight: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -429,6 +448,8 @@ pub struct SyncCounts {
     pub listings: u64,
     pub reads: u64,
     pub read_failures: u64,
+    /// Bytes of content that reads brought, as the server sent it (base64 for what is binary).
+    pub bytes_read: u64,
     /// Resources (re)indexed because their content or description changed.
     pub indexed: u64,
     /// Reads whose content was what the index already held.

@@ -16,7 +16,7 @@ use resdex::index::tantivy::TantivyStore;
 use resdex::index::{Change, Entry, IndexStore as _};
 use resdex::model::{
     ContentHash, Document, Fingerprint, Format, Outcome, Part, Resource, ServerName, ServerState,
-    ServerStatus, SyncCounts,
+    ServerStatus, SyncCounts, SyncQueue,
 };
 use resdex::serve::App;
 use resdex::serve::http::{openapi, router};
@@ -24,8 +24,10 @@ use resdex::serve::socket::Socket;
 use resdex::sync::control::{Control, Shared};
 use tokio_util::sync::CancellationToken;
 
+/// What the binary says: the one that was built with the tests, or that of `RESDEX_BINARY`.
 fn resdex(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_resdex"));
+    let binary = std::env::var_os("RESDEX_BINARY");
+    let mut command = Command::new(binary.unwrap_or_else(|| env!("CARGO_BIN_EXE_resdex").into()));
     for name in ["COLUMNS", "RESDEX_CONFIG", "RESDEX_STATE", "RESDEX_SOCKET", "RESDEX_LOG"] {
         command.env_remove(name);
     }
@@ -146,15 +148,10 @@ fn shared(name: &str) -> Arc<Shared> {
         last_error: None,
         withheld_removals: 0,
         warnings: vec![HOSTILE.into()],
+        queue: SyncQueue::default(),
         counts: SyncCounts::default(),
     };
-    Arc::new(Shared {
-        status: status.into(),
-        stale: Default::default(),
-        templates: Default::default(),
-        session: Default::default(),
-        requests: tokio::sync::mpsc::channel(1).0,
-    })
+    Arc::new(Shared::new(status, tokio::sync::mpsc::channel(1).0))
 }
 
 fn entry(uri: &str, title: &str, text: &str) -> Change {

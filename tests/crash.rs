@@ -266,6 +266,27 @@ fn dying_at_every_point_leaves_an_index_that_is_right() {
 }
 
 #[test]
+fn a_panic_of_our_own_is_gone_by_itself() {
+    let points = ["sync.listed:1", "sync.read:3", "sync.flushed:1"];
+    let points =
+        points.into_iter().chain(["writer.applied:2", "index.prepared:1", "index.committed:1"]);
+    for (at, point) in points.enumerate() {
+        let mut bench = bench(10, at as u64);
+        let panics = format!("{point}:panic");
+        let daemon =
+            Stopped::new(&bench.config()).start_with(&[("RESDEX_FAIL_POINT", panics.as_str())]);
+        daemon.wait_until("it answers", |daemon| daemon.ask(&["status"]));
+        bench.pages.complete(&daemon);
+        bench.pages.change();
+        bench.pages.complete(&daemon);
+        assert!(daemon.logged("at the fail point"), "{point} is never passed");
+        let stopped = daemon.kill();
+        bench.pages.check(stopped.folder());
+        assert_eq!(bench.pages.held, bench.pages.revisions, "after {point}");
+    }
+}
+
+#[test]
 fn dying_while_a_server_is_taken_out_leaves_nothing_of_it() {
     for point in ["reload.ended", "reload.forgotten"] {
         let mut bench = bench(5, 1);

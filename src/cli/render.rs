@@ -290,7 +290,9 @@ fn advice(state: ServerState) -> Option<&'static str> {
             Some("set the credentials that it wants in its `headers` or `env`")
         }
         ServerState::Failed => Some("`resdex sync` tries it again"),
-        ServerState::NoListing => Some("it lists no resources; configure `templates` for it"),
+        ServerState::NoListing => Some(
+            "it lists no resources: configure `templates` for it, or leave it out if it has tools only",
+        ),
         ServerState::Connecting
         | ServerState::Listing
         | ServerState::Syncing

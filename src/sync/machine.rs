@@ -7,6 +7,7 @@
 
 mod connection;
 mod hints;
+mod lag;
 mod listing;
 mod reading;
 mod saving;
@@ -20,10 +21,11 @@ use super::backoff::Backoff;
 use super::catalog::Catalog;
 use super::dirty::{Dirty, Line};
 use super::plan::Depth;
-use crate::model::{ContentHash, Resource, ServerState, SyncCause, SyncCounts, Uri};
+use crate::model::{ContentHash, Resource, ServerState, SyncCause, SyncCounts, SyncQueue, Uri};
 use crate::source::SourceError;
 use crate::source::mcp::Listed;
 use crate::source::mcp::hints::Marks;
+use lag::Lags;
 
 /// What a server's task is told.
 #[derive(Debug)]
@@ -50,6 +52,8 @@ pub enum Event {
     Read {
         ticket: Ticket,
         uri: Uri,
+        /// Bytes of content that came.
+        bytes: u64,
         outcome: ReadOutcome,
     },
     /// All that was handed to the index before is on disk, or isn't.
@@ -65,6 +69,8 @@ pub struct Ticket {
     /// Counts failures of the index: what was handed over before one is lost.
     epoch: u64,
     line: Line,
+    /// When the first notification came that this read answers.
+    told: Option<Instant>,
 }
 
 /// How a read ended.
@@ -128,6 +134,8 @@ pub enum Notice {
         attempt: u32,
     },
     Error(String),
+    /// What a notification told is searchable now, so long after it.
+    Searchable(Duration),
     /// A reconciliation has ended: every read was tried, and it is on disk.
     Synced {
         cause: SyncCause,
@@ -159,6 +167,9 @@ const HEALTHY: Duration = Duration::from_secs(600);
 
 /// Time-outs in a row after which a connection is built anew.
 const TIMEOUTS: u32 = 3;
+
+/// The longest that something waits for its flush while others are read.
+const FLUSH: Duration = Duration::from_secs(1);
 
 /// A failed index is left alone as long as a connection that failed so many times.
 const INDEX_FAILURES: u32 = 3;
@@ -213,6 +224,10 @@ pub struct Machine {
     options: Options,
     catalog: Catalog,
     dirty: Dirty,
+    lags: Lags,
+    /// When the first notification came that the next listing answers, and the present one.
+    list_told: Option<Instant>,
+    listing_told: Option<Instant>,
     link: Link,
     /// Counts sessions, so that what an old one brings late is told apart.
     session: u64,
@@ -231,6 +246,8 @@ pub struct Machine {
     /// No read is started before this: the server is overloaded.
     pause_until: Instant,
     unflushed: bool,
+    /// When what was handed over is flushed, though reads are still under way.
+    flush_from: Option<Instant>,
     flushing: bool,
     /// Counts flushes from 1; what was handed over after the n-th is on disk with the next.
     flushes: u32,
@@ -261,6 +278,9 @@ impl Machine {
             allowed: options.reads_in_flight,
             options,
             catalog,
+            lags: Lags::default(),
+            list_told: None,
+            listing_told: None,
             link: Link::Down { until: now, state: ServerState::Connecting },
             session: 0,
             phase: Phase::Idle,
@@ -273,6 +293,7 @@ impl Machine {
             planned_in_flight: 0,
             pause_until: now,
             unflushed: false,
+            flush_from: None,
             flushing: false,
             flushes: 1,
             saved: 1,
@@ -308,7 +329,10 @@ impl Machine {
                 self.followed(result, now)
             }
             Event::Listed { .. } | Event::Followed { .. } => {}
-            Event::Read { ticket, uri, outcome } => self.read(ticket, &uri, outcome, now),
+            Event::Read { ticket, uri, bytes, outcome } => {
+                self.counts.bytes_read += bytes;
+                self.read(ticket, &uri, outcome, now);
+            }
             Event::Flushed(result) => self.flushed(result, now),
             Event::Reloaded(catalog) => self.reloaded(catalog, now),
         }
@@ -327,7 +351,8 @@ impl Machine {
         let read =
             self.dirty.next_due(now).filter(|_| self.may_read() && self.in_flight < self.allowed);
         let read = read.map(|due| due.max(self.pause_until));
-        [connect, list, read].into_iter().flatten().min()
+        let flush = self.flush_from.filter(|_| up && !self.flushing && !self.index_failed);
+        [connect, list, read, flush].into_iter().flatten().min()
     }
 
     /// The number of the present session.
@@ -352,8 +377,22 @@ impl Machine {
         &self.problems
     }
 
+    /// The URIs whose removal waits for a second listing, sorted.
+    pub fn withheld_uris(&self) -> Vec<Uri> {
+        let mut uris: Vec<Uri> =
+            self.withheld.iter().flat_map(|withheld| withheld.uris.iter().cloned()).collect();
+        uris.sort_unstable();
+        uris
+    }
+
     pub fn withheld(&self) -> u64 {
         self.withheld.as_ref().map_or(0, |withheld| withheld.uris.len() as u64)
+    }
+
+    /// What isn't done yet.
+    pub fn queue(&self) -> SyncQueue {
+        let waiting = self.dirty.len() + self.reads.len();
+        SyncQueue { waiting: waiting as u64, in_flight: self.in_flight as u64 }
     }
 
     /// The last error, until the server is `live` again.
@@ -421,6 +460,7 @@ impl Machine {
         {
             self.relist_from = now + self.options.relist_interval;
             self.phase = Phase::Listing(want);
+            self.listing_told = self.list_told.take();
             self.commands.push(Command::List);
         }
         while self.may_read() && self.in_flight < self.allowed && now >= self.pause_until {
@@ -436,9 +476,18 @@ impl Machine {
                 self.settle(want, now);
             }
         }
-        let asked_for = self.in_flight == 0 || matches!(self.phase, Phase::Flushing(_));
-        if self.unflushed && !self.flushing && !self.index_failed && asked_for {
-            (self.unflushed, self.flushing) = (false, true);
+        self.flush(now);
+    }
+
+    /// What was handed to the index is made durable when nothing more is on its way, and at least
+    /// about once a second.
+    fn flush(&mut self, now: Instant) {
+        if !self.unflushed || self.flushing || self.index_failed {
+            return;
+        }
+        let late = *self.flush_from.get_or_insert(now + FLUSH) <= now;
+        if late || self.in_flight == 0 || matches!(self.phase, Phase::Flushing(_)) {
+            (self.unflushed, self.flushing, self.flush_from) = (false, true, None);
             self.flushes += 1;
             self.commands.push(Command::Flush);
         }

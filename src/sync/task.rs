@@ -9,7 +9,8 @@
 //! 4. A time comes that the machine named: a back-off is over, a mark falls due.
 //! 5. It is told to stop: the session is closed, and the task ends when nothing of it is left.
 
-use std::sync::{Arc, RwLock};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -20,6 +21,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::added;
 use super::backoff::{self, Backoff};
 use super::catalog::Catalog;
 use super::control::{self, Control, Shared, SyncRequest, TemplateRow};
@@ -34,7 +36,7 @@ use crate::index::writer::WriterHandle;
 use crate::index::{Change, IndexStore};
 use crate::model::{
     Fingerprint, Listing, ResourceKey, ServerError, ServerName, ServerState, ServerStatus,
-    SyncCause, SyncCounts, Uri,
+    SyncCause, SyncCounts, SyncQueue, Uri,
 };
 use crate::quiet::Quiet;
 use crate::source::SourceError;
@@ -72,7 +74,7 @@ impl Running {
 
     /// Waits until nothing is left of it, its children included.
     pub async fn stopped(self) {
-        // A panic of the task has ended it as well; it is logged where it happens.
+        // It ends by itself, and a panic of the supervisor would have ended it as well.
         let _ = self.task.await;
     }
 }
@@ -96,13 +98,7 @@ pub fn start(
     };
     let last_error = error.map(|(message, hint)| ServerError { message, hint, at: Utc::now() });
     let name = server.name.clone();
-    let shared = Arc::new(Shared {
-        status: RwLock::new(first_status(&name, state, last_error)),
-        stale: RwLock::default(),
-        templates: RwLock::default(),
-        session: RwLock::default(),
-        requests,
-    });
+    let shared = Arc::new(Shared::new(first_status(&name, state, last_error), requests));
     context.control.insert(name, shared.clone());
     if server.readiness != Readiness::Ready {
         return None;
@@ -116,18 +112,19 @@ pub fn start(
         }
     };
     let stop = CancellationToken::new();
-    let masker = config.masker.clone();
-    let task = Task {
+    let (limits, masker, writer) = (config.limits.clone(), config.masker.clone(), Arc::new(writer));
+    let token = stop.clone();
+    let make = move || Task {
         next_sync: watch::channel(None).1,
-        stop: stop.clone(),
-        limits: config.limits.clone(),
-        server,
-        context,
-        writer: Arc::new(writer),
+        stop: token.clone(),
+        limits: limits.clone(),
+        server: server.clone(),
+        context: context.clone(),
+        writer: writer.clone(),
         line: Arc::default(),
-        shared,
-        connect_options,
-        masker,
+        shared: shared.clone(),
+        connect_options: connect_options.clone(),
+        masker: masker.clone(),
         session: None,
         jobs: FuturesUnordered::new(),
         untold: vec![],
@@ -138,8 +135,46 @@ pub fn start(
         quiet: Quiet::default(),
         calm: Quiet::default(),
     };
-    let task = tokio::spawn(task.run(asked, schedule, cause));
+    let task = tokio::spawn(supervise(make, asked, schedule, cause));
     Some(Running { stop, task })
+}
+
+/// Runs a server's task, and once more after a fault of our own: a server that nobody follows any
+/// longer must neither stay so nor look alive.
+async fn supervise(
+    make: impl Fn() -> Task,
+    mut asked: mpsc::Receiver<SyncRequest>,
+    schedule: Option<Schedule>,
+    cause: SyncCause,
+) {
+    for failures in 1.. {
+        let task = make();
+        let (stop, shared, server) =
+            (task.stop.clone(), task.shared.clone(), task.server.name.to_string());
+        let (control, backoff) = (task.context.control.clone(), task.backoff());
+        let run = AssertUnwindSafe(task.run(&mut asked, schedule.clone(), cause)).catch_unwind();
+        if run.await.is_ok() {
+            return;
+        }
+        let message = "resdex itself failed on this server, and begins with it anew".to_owned();
+        tracing::error!(%server, failures, "{message}: the log above says where");
+        control::write(&shared.session).take();
+        {
+            let mut status = control::write(&shared.status);
+            let hint = Some("what the log says of a panic is worth a report".to_owned());
+            status.state = ServerState::Backoff;
+            status.last_error =
+                Some(ServerError { message: message.clone(), hint, at: Utc::now() });
+        }
+        control
+            .publish(control::Event::State { server: server.clone(), state: ServerState::Backoff });
+        control.publish(control::Event::Error { server, message });
+        let pause = backoff::jittered(backoff.delay(failures), backoff::random_unit());
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(pause) => {}
+        }
+    }
 }
 
 fn first_status(
@@ -161,6 +196,7 @@ fn first_status(
         last_error,
         withheld_removals: 0,
         warnings: vec![],
+        queue: SyncQueue::default(),
         counts: SyncCounts::default(),
     }
 }
@@ -203,7 +239,7 @@ struct Task {
 impl Task {
     async fn run(
         mut self,
-        mut asked: mpsc::Receiver<SyncRequest>,
+        asked: &mut mpsc::Receiver<SyncRequest>,
         schedule: Option<Schedule>,
         cause: SyncCause,
     ) {
@@ -214,11 +250,14 @@ impl Task {
             Catalog::default()
         });
         let mut machine = Machine::new(self.machine_options(), catalog, Instant::now());
+        // However this ends, nobody follows its schedule any longer.
+        let ended = self.stop.child_token();
+        let _ended = ended.clone().drop_guard();
         let (ticks, mut ticked) = mpsc::channel(1);
         let (next, next_sync) = watch::channel(None);
         self.next_sync = next_sync;
         if let Some(schedule) = schedule {
-            let (clock, stop) = (self.context.clock.clone(), self.stop.clone());
+            let (clock, stop) = (self.context.clock.clone(), ended.child_token());
             tokio::spawn(async move { clock.follow(&schedule, ticks, next, stop).await });
         }
         if cause != SyncCause::Startup {
@@ -262,12 +301,16 @@ impl Task {
             reread_interval: limits.reread_interval,
             recheck_interval: limits.recheck_interval,
             removal_confirmation: limits.removal_confirmation,
-            backoff: Backoff { first: limits.retry_delay, longest: limits.max_retry_delay },
+            backoff: self.backoff(),
             max_subscriptions: follow.max_subscriptions,
             random: backoff::random_unit,
             wanted: url_filter(&follow.include, &follow.exclude),
             subscribed: url_filter(&follow.subscribe, &[]),
         }
+    }
+
+    fn backoff(&self) -> Backoff {
+        Backoff { first: self.limits.retry_delay, longest: self.limits.max_retry_delay }
     }
 
     fn connected(&mut self, result: Result<Connection, SourceError>) -> Event {
@@ -334,11 +377,15 @@ impl Task {
             }
             Command::List => {
                 let configured = self.server.follow.templates.clone();
+                let (control, name) = (self.context.control.clone(), self.server.name.clone());
                 self.ask(move |session| async move {
-                    let result = match session {
+                    let mut result = match session {
                         Some(session) => session.list(&configured).await,
                         None => Err(gone()),
                     };
+                    if let Ok(listed) = &mut result {
+                        added::extend(&mut listed.listing, &control.added.of(&name));
+                    }
                     Event::Listed { session: session_number, result }
                 });
             }
@@ -383,7 +430,12 @@ impl Task {
                     }
                 });
             }
-            Command::Notice(notice) => self.notice(notice),
+            Command::Notice(notice) => {
+                if let Notice::Withheld(_) = notice {
+                    *control::write(&self.shared.withheld) = machine.withheld_uris();
+                }
+                self.notice(notice);
+            }
         }
     }
 
@@ -424,6 +476,7 @@ impl Task {
         let permits = self.context.reads.clone();
         self.ask(move |session| async move {
             let (ticket, uri) = (job.ticket, job.uri.clone());
+            let mut bytes = 0;
             let outcome = match session {
                 Some(session) => {
                     // The permit is for the server's answer only; it is never closed.
@@ -432,13 +485,16 @@ impl Task {
                     drop(permit);
                     fault::point("sync.read");
                     match snapshot {
-                        Ok(snapshot) => indexing.index(job, snapshot, &writer).await,
+                        Ok(snapshot) => {
+                            bytes = snapshot.bytes();
+                            indexing.index(job, snapshot, &writer).await
+                        }
                         Err(error) => ReadOutcome::Failed(error),
                     }
                 }
                 None => ReadOutcome::Failed(gone()),
             };
-            Event::Read { ticket, uri, outcome }
+            Event::Read { ticket, uri, bytes, outcome }
         });
     }
 
@@ -463,6 +519,10 @@ impl Task {
                     tracing::warn!(%server, error = %message, untold, "an error of the server");
                 }
                 control::Event::Error { server, message }
+            }
+            Notice::Searchable(lag) => {
+                self.shared.lag.observe(lag);
+                control::Event::Pushed { server, lag_ms: lag.as_millis() as u64 }
             }
             Notice::Synced { cause } => {
                 self.last_sync = Some(Utc::now());
@@ -500,6 +560,9 @@ impl Task {
                     false => stale.remove(&uri),
                 };
             }
+        }
+        if machine.withheld() == 0 && !control::read(&self.shared.withheld).is_empty() {
+            control::write(&self.shared.withheld).clear();
         }
         let (state, now) = (machine.state(), Instant::now());
         let changed = control::read(&self.shared.status).state != state;
@@ -570,6 +633,7 @@ impl Task {
                 .iter()
                 .map(|warning| self.masker.mask(&mask::uri(warning)).into_owned())
                 .collect(),
+            queue: machine.queue(),
             counts: machine.counts(),
         }
     }

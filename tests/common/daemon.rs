@@ -137,6 +137,11 @@ impl Daemon {
         }
     }
 
+    /// Whether its log has these words.
+    pub fn logged(&self, words: &str) -> bool {
+        fs::read_to_string(self.folder().join("log")).unwrap_or_default().contains(words)
+    }
+
     fn report(&self) -> String {
         let status = self.ask(&["status"]);
         let status = status.map_or("no status".into(), |status| format!("{status:#}"));
@@ -257,9 +262,12 @@ pub fn serve(folder: &Path) -> Command {
     command
 }
 
-/// The binary, out of reach of the user's own configuration.
+/// The binary, out of reach of the user's own configuration: the one that was built with the tests, or
+/// that of `RESDEX_BINARY`, so that a release can be put to the same tests.
 pub fn resdex(folder: &Path) -> Command {
-    let mut command = Command::new(PathBuf::from(env!("CARGO_BIN_EXE_resdex")));
+    let binary = std::env::var_os("RESDEX_BINARY").map(PathBuf::from);
+    let mut command =
+        Command::new(binary.unwrap_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_resdex"))));
     command.current_dir(folder);
     for name in ["RESDEX_CONFIG", "RESDEX_STATE", "RESDEX_SOCKET", "RUST_LOG"] {
         command.env_remove(name);

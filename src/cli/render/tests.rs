@@ -129,6 +129,8 @@ fn what_strangers_wrote_never_steers_a_terminal() {
         title: evil.into(),
         description: Some(evil.into()),
         expanded: 0,
+        variables: vec![],
+        followed: vec![],
     };
     let shown = [
         hits(&answer, PLAIN),

@@ -19,6 +19,7 @@ impl Machine {
             match self.catalog.owner(&uri) {
                 Some(owner) => {
                     // The server says that the owner changed, or something that it stands above.
+                    self.lags.told(&owner, now);
                     self.mark(&owner, now);
                     if *owner != *uri {
                         self.want_relisting(now);
@@ -29,6 +30,7 @@ impl Machine {
             }
         }
         if marks.list {
+            self.list_told.get_or_insert(now);
             self.want_relisting(now);
         }
         if marks.everything {

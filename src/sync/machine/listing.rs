@@ -76,6 +76,11 @@ impl Machine {
         self.withhold(plan.withheld, now);
         self.apply_listing(plan.listed, &plan.unconfirmed);
         self.remove(plan.removals);
+        if let Some(told) = self.listing_told.take().filter(|_| want.depth == Depth::New) {
+            for uri in &plan.reads {
+                self.lags.told(uri, told);
+            }
+        }
         self.planned = plan.reads.len() as u64;
         self.reads = plan.reads;
         self.phase = Phase::Following(want);
@@ -134,6 +139,7 @@ impl Machine {
     pub(super) fn remove(&mut self, uris: Vec<Uri>) {
         for uri in &uris {
             self.dirty.forget(uri);
+            self.lags.forget(uri);
             if self.catalog.get(uri).is_some_and(|known| known.reading != Reading::No) {
                 // The read that is under way may still hand something over.
                 self.catalog.change(uri, |known| {

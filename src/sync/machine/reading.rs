@@ -24,7 +24,8 @@ impl Machine {
         }
         self.in_flight += 1;
         self.planned_in_flight += usize::from(line == Line::Bulk);
-        let ticket = Ticket { session: self.session, epoch: self.epoch, line };
+        let told = self.lags.begun(uri);
+        let ticket = Ticket { session: self.session, epoch: self.epoch, line, told };
         let job = self.catalog.change(uri, |known| {
             known.reading = Reading::Yes;
             ReadJob {
@@ -58,6 +59,7 @@ impl Machine {
                 // The index failed about when it was handed over: it may be there or not.
                 self.unflushed = true;
                 let handed = self.flushes;
+                self.lags.failed(uri, ticket.told);
                 self.catalog.change(uri, |known| {
                     (known.stored, known.hash, known.handed) = (true, None, handed)
                 });
@@ -71,6 +73,7 @@ impl Machine {
                 self.counts.indexed += 1;
                 self.unflushed = true;
                 let flushes = self.flushes;
+                self.lags.handed(uri, flushes, ticket.told);
                 self.succeeded(uri, |known| {
                     known.handed = flushes;
                     (known.hash, known.description) = (Some(hash), description);
@@ -84,7 +87,10 @@ impl Machine {
                     }
                 });
             }
-            ReadOutcome::Failed(error) => self.read_failed(ticket.session, uri, error, now),
+            ReadOutcome::Failed(error) => {
+                self.lags.failed(uri, ticket.told);
+                self.read_failed(ticket.session, uri, error, now);
+            }
         }
         if again {
             self.mark(uri, now);

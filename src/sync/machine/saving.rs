@@ -14,6 +14,9 @@ impl Machine {
         match result {
             Ok(()) => {
                 self.saved = self.flushes;
+                for lag in self.lags.saved(self.flushes, now) {
+                    self.commands.push(Command::Notice(Notice::Searchable(lag)));
+                }
                 self.removed.retain(|(handed, _)| *handed >= self.flushes);
                 if let Phase::Flushing(want) = self.phase
                     && !self.unflushed
@@ -25,6 +28,7 @@ impl Machine {
                 // What the index holds is not what was handed over: begin from what it holds.
                 self.index_failed = true;
                 self.epoch += 1;
+                self.lags.lost();
                 self.phase = Phase::Idle;
                 self.commands.push(Command::Reload);
                 self.failed(SourceError::BadAnswer { what: "the index".into(), reason });

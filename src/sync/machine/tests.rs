@@ -47,6 +47,7 @@ struct World {
     /// Commands so far, by kind.
     listings: usize,
     reads: usize,
+    lags: Vec<Duration>,
 }
 
 fn options() -> Options {
@@ -81,6 +82,7 @@ impl World {
             fail_flush: false,
             listings: 0,
             reads: 0,
+            lags: vec![],
         };
         world.tell(Event::Woken);
         world
@@ -96,6 +98,7 @@ impl World {
                 Command::EnterByName { resource, .. } => {
                     self.unwritten.push(Op::EnterByName(resource.uri))
                 }
+                Command::Notice(Notice::Searchable(lag)) => self.lags.push(lag),
                 Command::Notice(_) => {}
                 Command::List => {
                     self.listings += 1;
@@ -186,7 +189,7 @@ impl World {
                         ReadOutcome::Replaced { hash: hash(*version), description, skipped: false }
                     }
                 };
-                self.tell(Event::Read { ticket: job.ticket, uri: job.uri, outcome });
+                self.tell(Event::Read { ticket: job.ticket, uri: job.uri, bytes: 10, outcome });
             }
             Command::Flush => match std::mem::take(&mut self.fail_flush) {
                 true => {
@@ -507,4 +510,65 @@ fn what_is_subscribed_to_follows_the_patterns_and_the_cap() {
         }
     };
     assert_eq!(followed, [uri(0), uri(2), uri(3)].into());
+}
+
+#[test]
+fn a_lag_runs_from_the_first_notification_to_the_disk() {
+    let mut world = World::new();
+    world.server.extend((0..3).map(|at| (uri(at), 0)));
+    world.settle();
+    assert!(world.lags.is_empty(), "nobody told of these");
+    let pushed = || Marks { uris: [uri(1).to_string()].into(), ..Marks::default() };
+    world.server.insert(uri(1), 1);
+    world.hint(pushed());
+    world.now += Duration::from_secs(2);
+    // Told again while it is read: a second read, whose lag is its own.
+    world.server.insert(uri(1), 2);
+    world.hint(pushed());
+    world.fail_next = Some(SourceError::Refused {
+        what: "resources/read".into(),
+        code: -32603,
+        message: String::new(),
+    });
+    world.answer(0);
+    world.now += Duration::from_secs(1);
+    world.settle();
+    // The first read failed, and what told of it is answered with the second.
+    assert_eq!(world.lags.len(), 1, "{:?}", world.lags);
+    assert!(world.lags[0] >= Duration::from_secs(3), "{:?}", world.lags);
+
+    // What is new is told by the listing's notification.
+    world.lags.clear();
+    world.server.insert(uri(7), 0);
+    world.hint(Marks { list: true, ..Marks::default() });
+    world.settle();
+    assert_eq!(world.lags.len(), 1, "{:?}", world.lags);
+    // What turns out unchanged is no news.
+    world.hint(pushed());
+    world.settle();
+    assert_eq!(world.lags.len(), 1, "{:?}", world.lags);
+}
+
+#[test]
+fn what_was_read_is_flushed_while_others_are_still_read() {
+    let mut world = World::new();
+    world.server.extend((0..9).map(|at| (uri(at), 0)));
+    let reading = |world: &World| {
+        world.open.iter().position(|open| matches!(open, Command::Read(job) if job.uri != uri(0)))
+    };
+    // The read of one never ends; the others' are answered, a tenth of a second each.
+    while world.index.len() < 8 {
+        let other = world.open.iter().position(|open| !matches!(open, Command::Read(_)));
+        match reading(&world).or(other) {
+            Some(at) => world.answer(at),
+            None => {
+                let wake =
+                    world.machine.wake(world.now).expect("what was read waits for its flush");
+                world.now = world.now.max(wake);
+                world.tell(Event::Woken);
+            }
+        }
+        world.now += Duration::from_millis(100);
+    }
+    assert!(!world.index.contains_key(&uri(0)));
 }
