@@ -546,7 +546,9 @@ impl Task {
             }
             Notice::Warning(message) => {
                 let message = self.masker.mask(&mask::uri(&message)).into_owned();
-                tracing::warn!(%server, warning = %message, "for the server's owner");
+                if let Some(untold) = self.quiet.ask(&message, Instant::now().into_std()) {
+                    tracing::warn!(%server, warning = %message, untold, "for the server's owner");
+                }
                 control::Event::Warning { server, message }
             }
             Notice::Searchable(lag) => {
