@@ -39,3 +39,8 @@ pub mod cli;
 pub mod daemon;
 
 mod fault;
+
+mod quiet;
+
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
