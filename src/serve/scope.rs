@@ -52,6 +52,18 @@ impl View {
         self.filter.allows_server(server.as_str())
     }
 
+    /// Whether it leaves nothing out.
+    pub fn is_whole(&self) -> bool {
+        self.filter.clauses().iter().all(|clause| {
+            let Clause { servers, include, exclude, mime_types, uri_prefix } = clause;
+            servers.is_none()
+                && include.is_none()
+                && exclude.is_none()
+                && mime_types.is_none()
+                && uri_prefix.is_none()
+        })
+    }
+
     /// The smaller of what is asked for and what the scope allows.
     pub fn budget(&self, asked: Option<usize>) -> Option<usize> {
         match (asked, self.max_tokens) {
@@ -126,6 +138,11 @@ impl Scopes {
             }
         }
         found
+    }
+
+    /// The hash of a scope's token.
+    pub fn token_sha256(&self, scope: &str) -> Option<&str> {
+        self.config.scopes.get(scope)?.token_sha256.as_deref()
     }
 
     pub fn have_tokens(&self) -> bool {

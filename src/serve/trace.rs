@@ -248,7 +248,11 @@ impl Doing<'_> {
         if let Err(error) = &result {
             self.entry.outcome = error.code();
         }
+        self.app.latency.of(self.entry.verb).observe(self.started.elapsed());
         self.entry.took_ms = (self.started.elapsed().as_secs_f64() * 100_000.0).round() / 100.0;
+        if self.entry.verb != TraceVerb::Read {
+            self.app.history.searched(self.entry.took_ms, Utc::now());
+        }
         self.app.trace.add(&self.entry);
         result
     }

@@ -281,7 +281,7 @@ impl ServerHandler for Connection {
                 filter: view.filter.clone(),
                 after,
                 limit: PAGE,
-                skipped_only: false,
+                ..ResourcesRequest::default()
             })?;
             let next = page.resources.last().filter(|_| page.more).map(|row| cursor(&row.key));
             let mut resources = vec![];
@@ -476,7 +476,7 @@ fn uris(app: &App, view: &View, typed: &str) -> Result<(Vec<String>, bool), ApiE
         filter: view.filter.clone().and(clause),
         after: None,
         limit: CompletionInfo::MAX_VALUES,
-        skipped_only: false,
+        ..ResourcesRequest::default()
     })?;
     let uris = page.resources.iter().map(|row| shown(app, view, &row.key));
     Ok((uris.collect::<Result<_, _>>()?, page.more))
