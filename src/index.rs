@@ -17,6 +17,7 @@ use crate::model::{
 };
 use crate::search::filter::Filter;
 use crate::search::query::Query;
+use crate::search::ranking::Ranking;
 
 /// One resource as the index shall hold it, whole: its chunks all come from one snapshot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -192,6 +193,7 @@ pub struct StoreRequest {
     pub passages: usize,
     /// Fills [`StoreHit::explanation`].
     pub explain: bool,
+    pub ranking: Ranking,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]

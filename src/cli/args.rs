@@ -428,6 +428,10 @@ pub struct Eval {
     /// Draw the relevance of first hits into this SVG file
     #[arg(long, value_name = "FILE", requires = "off_topic", value_hint = ValueHint::FilePath)]
     pub plot: Option<PathBuf>,
+    /// Rank folders otherwise, to see what a step is worth, as in `--rank title=0`; may be given several
+    /// times
+    #[arg(long, value_name = "NAME=FACTOR")]
+    pub rank: Vec<String>,
     /// Ask the daemon only for this server; may be given several times
     #[arg(long = "server", value_name = "S")]
     pub servers: Vec<String>,
