@@ -20,6 +20,7 @@ mod own;
 mod read;
 pub mod report;
 mod secret;
+pub mod template;
 pub mod token;
 mod tree;
 mod validate;

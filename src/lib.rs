@@ -41,3 +41,8 @@ pub mod cli;
 pub mod daemon;
 
 mod fault;
+
+mod quiet;
+
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;

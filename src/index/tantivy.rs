@@ -33,7 +33,8 @@ use ::tantivy::indexer::{IndexWriterOptions, LogMergePolicy, UserOperation};
 use ::tantivy::schema::{Schema, Term};
 use ::tantivy::tokenizer::{TextAnalyzer, TokenizerManager};
 use ::tantivy::{
-    Index, IndexBuilder, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, TantivyError,
+    Index, IndexBuilder, IndexReader, IndexSettings, IndexWriter, Opstamp, ReloadPolicy,
+    TantivyError,
 };
 use arc_swap::ArcSwap;
 use chrono::{DateTime, Utc};
@@ -192,11 +193,30 @@ impl TantivyStore {
         // What was replaced goes away when it makes up a quarter of a segment.
         policy.set_del_docs_ratio_before_merge(0.25);
         writer.set_merge_policy(Box::new(policy));
-        // A new writer numbers its first operation like the last commit. A merge that starts before
-        // the next commit would take a deletion of that number for one of the last commit's, and
-        // lose it for segments that had some: the resource would stay twice. This takes the number.
-        writer.run([])?;
+        // What a killed process or a failed commit left isn't named by any commit. Should it stay,
+        // it is collected after the next one.
+        let _ = writer.garbage_collect_files().wait();
+        self.outnumber(&writer)?;
         Ok(writer)
+    }
+
+    /// Makes the numbers of a new writer's operations higher than those in use.
+    ///
+    /// Tantivy counts from the number of the last commit on, that one included. Two things would go wrong
+    /// with a number that is in use: a merge that starts before the next commit takes a deletion of
+    /// that number for one of the last commit's, and loses it for segments that had some, so that the
+    /// resource stays twice; and a list of deletions that a killed process or a failed commit left
+    /// behind has the name that the next commit wants to give its own, so that no commit succeeds
+    /// any more.
+    fn outnumber(&self, writer: &IndexWriter<Queued>) -> ::tantivy::Result<()> {
+        let files = self.index.directory().list_managed_files();
+        let used = files.iter().filter_map(|file| {
+            let name = file.to_str()?.strip_suffix(".del")?;
+            name.rsplit_once('.')?.1.parse::<Opstamp>().ok()
+        });
+        let used = used.max().unwrap_or_default();
+        while writer.run([])? < used {}
+        Ok(())
     }
 
     /// Runs something with the writer, which is made if there is none.
@@ -292,7 +312,14 @@ impl IndexStore for TantivyStore {
         let shown = view.searcher.segment_readers().iter().map(|segment| segment.segment_id());
         // Segments are merged after a commit. Until the view moves on, searches go through the small
         // ones, and the disk keeps them.
-        if shown.eq(segments) { Ok(()) } else { self.publish() }
+        if !shown.eq(segments) {
+            self.publish()?;
+        }
+        // A merge that a commit has overtaken comes to nothing, and leaves its files.
+        match &*lock(&self.writer) {
+            Some(writer) => writer.garbage_collect_files().wait().map(drop).map_err(write_error),
+            None => Ok(()),
+        }
     }
 
     fn rollback(&self) -> Result<(), IndexError> {

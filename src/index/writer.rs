@@ -427,7 +427,10 @@ impl Loop {
     }
 
     fn fail(&mut self, error: IndexError) {
-        tracing::warn!(%error, "changes to the index were rolled back");
+        // While it fails again and again, once is enough.
+        if self.paused != Some(Paused::Failed) {
+            tracing::warn!(%error, "changes to the index were rolled back");
+        }
         if let Err(again) = self.store.rollback() {
             tracing::error!(error = %again, "the index can't be rolled back");
         }

@@ -40,6 +40,7 @@ use crate::model::{
     Fingerprint, Listing, ResourceKey, ServerError, ServerName, ServerState, ServerStatus,
     SyncCause, SyncCounts, SyncQueue, Uri,
 };
+use crate::quiet::Quiet;
 use crate::source::SourceError;
 use crate::source::mcp::hints::Marks;
 use crate::source::mcp::{ConnectOptions, Connection, Session, connect};
@@ -148,6 +149,8 @@ pub fn start(
         unpublished: false,
         last_sync: None,
         last_error: None,
+        quiet: Quiet::default(),
+        calm: Quiet::default(),
     };
     let task = tokio::spawn(supervise(make, asked, schedule, cause));
     Some(Running { stop, task })
@@ -250,6 +253,9 @@ struct Task {
     next_sync: watch::Receiver<Option<DateTime<Utc>>>,
     last_sync: Option<DateTime<Utc>>,
     last_error: Option<(SourceError, DateTime<Utc>)>,
+    /// What the log has been told of the server's errors, and of its reconciliations.
+    quiet: Quiet,
+    calm: Quiet,
 }
 
 impl Task {
@@ -534,13 +540,18 @@ impl Task {
                 control::Event::Listing { server, cause, resources, complete }
             }
             Notice::Withheld(removals) => {
-                tracing::warn!(%server, removals, "a mass removal waits for a second listing, or for `resdex sync --confirm`");
+                let line = format!("{removals} removals");
+                if let Some(untold) = self.quiet.ask(&line, Instant::now().into_std()) {
+                    tracing::warn!(%server, removals, untold, "a mass removal waits for a second listing, or for `resdex sync --confirm`");
+                }
                 control::Event::Withheld { server, removals }
             }
             Notice::Reconnect { attempt } => control::Event::Reconnect { server, attempt },
             Notice::Error(message) => {
                 let message = self.masker.mask(&message).into_owned();
-                tracing::warn!(%server, error = %message, "an error of the server");
+                if let Some(untold) = self.quiet.ask(&message, Instant::now().into_std()) {
+                    tracing::warn!(%server, error = %message, untold, "an error of the server");
+                }
                 control::Event::Error { server, message }
             }
             Notice::ReadFailed(message) => {
@@ -560,7 +571,9 @@ impl Task {
             }
             Notice::Synced { cause } => {
                 self.last_sync = Some(Utc::now());
-                tracing::info!(%server, ?cause, "reconciled");
+                if let Some(untold) = self.calm.ask("reconciled", Instant::now().into_std()) {
+                    tracing::info!(%server, ?cause, untold, "reconciled");
+                }
                 return;
             }
         };

@@ -102,12 +102,13 @@ fn a_reload_is_an_event() {
             let _ = sender.send(line);
         }
     });
-    // Whoever listens gets what happens from then on, so it happens until it is told.
-    let mut other = false;
+    // Whoever listens gets what happens from then on, so it happens now and then until it is told.
+    let mut looks = 0;
     let reload = daemon.wait_until("the reload is told", |daemon| {
-        other = !other;
-        daemon.configure(if other { &both } else { &first });
-        std::thread::sleep(std::time::Duration::from_millis(500));
+        if looks % 40 == 0 {
+            daemon.configure(if looks % 80 == 0 { &both } else { &first });
+        }
+        looks += 1;
         let mut new = lines.try_iter().map(|line| serde_json::from_str::<Value>(&line).unwrap());
         new.find(|event| event["event"] == "reload")
     });

@@ -149,11 +149,18 @@ async fn a_server_that_is_empty_for_a_moment_loses_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_uri_that_is_listed_again_and_again_is_one_document() {
     let peer = three();
-    {
-        let mut state = peer.state();
-        state.listed.push(json!({"uri": "a://1", "name": "again", "mimeType": "text/html"}));
-        state.listed.push(json!({"uri": "a://1", "name": "and again"}));
-    }
+    peer.hook(|request| {
+        let again = json!({"uri": "a://1", "name": "again", "mimeType": "text/html"});
+        let once_more = json!({"uri": "a://1", "name": "and again"});
+        let page = match (request.method, request.cursor) {
+            ("resources/list", None) => {
+                json!({"resources": [item("a://1"), again, item("a://2")], "nextCursor": "2"})
+            }
+            ("resources/list", Some(_)) => json!({"resources": [item("a://3"), once_more]}),
+            _ => return None,
+        };
+        Some(Reply::Result(page))
+    });
     let served = stdio::Served::new(peer.clone());
     let bench = Bench::start(served.config("s", "")).await;
     let status = bench.live("s").await;
@@ -280,8 +287,9 @@ async fn a_servers_owner_is_warned_with_secrets_masked() {
     peer.state().listed[3]["name"] = json!("");
     peer.list_changed();
     let warnings = bench
-        .until("five warnings", |bench| {
-            Some(bench.status("s").warnings).filter(|warnings| warnings.len() == 5)
+        .until("the last of the warnings", |bench| {
+            let warnings = bench.status("s").warnings;
+            warnings.iter().any(|warning| warning.contains("MIME")).then_some(warnings)
         })
         .await;
     let all = warnings.join("\n");
@@ -309,7 +317,7 @@ async fn a_servers_owner_is_warned_with_secrets_masked() {
     bench.sync("s").await;
     assert_eq!(drain(), 0, "the same again is no news");
     assert_eq!(bench.status("s").warnings, warnings);
-    assert_eq!(told.into_iter().collect::<Vec<_>>().join("\n").len(), all.len());
+    assert!(told.iter().all(|told| warnings.contains(told)), "{told:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

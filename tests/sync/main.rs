@@ -30,6 +30,7 @@ mod bench;
 mod failing;
 mod listing;
 mod over_http;
+#[allow(dead_code, reason = "each test target uses its part")]
 #[path = "../peers/mod.rs"]
 mod peers;
 mod pushing;

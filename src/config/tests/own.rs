@@ -283,7 +283,7 @@ fn every_error_with_its_place() {
         ),
         (
             "[servers.a]\n[[servers.a.templates]]\nuri = \"a://{b\"",
-            "config.toml:3:7: `uri`: \"a://{b\" isn't a URI template (RFC 6570): invalid URI template: expression not closed (at 4-th byte)",
+            "config.toml:3:7: `uri`: \"a://{b\" isn't a URI template (RFC 6570): \"{b\" is not closed",
         ),
         (
             "[servers.a]\n[[servers.a.templates]]\nuri = \"a://{b}\"\nvalues = { c = [] }",
@@ -575,5 +575,19 @@ fn where_the_config_is() {
         (&[], None),
     ] {
         assert_eq!(default_file(&env_of(env)), wanted.map(PathBuf::from));
+    }
+}
+
+#[test]
+fn a_file_of_errors_is_told_by_its_first() {
+    // To find the places of all would take the square of the length.
+    let folder = Folder::with(&[
+        ("noise.toml", &"\\ud83d".repeat(100_000)),
+        ("keys.toml", &(0..20_000).map(|key| format!("key{key} = 1\n")).collect::<String>()),
+    ]);
+    for (name, line) in [("noise.toml", 1), ("keys.toml", 1)] {
+        let errors = folder.load(&[name], &[]).unwrap_err().0;
+        assert_eq!(errors.len(), 50, "{name}");
+        assert_eq!(errors[0].line, Some(line), "{name}");
     }
 }

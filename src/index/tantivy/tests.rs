@@ -2,6 +2,7 @@
 
 mod disks;
 mod former;
+mod growth;
 mod searching;
 
 use std::collections::BTreeMap;
