@@ -7,6 +7,7 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -181,6 +182,8 @@ impl fmt::Debug for ContentHash {
 pub struct Snapshot {
     pub contents: Vec<Content>,
     pub hash: ContentHash,
+    /// For how long it stays as it is, as the server says (`ttlMs` of the modern era); not hashed.
+    pub fresh: Option<Duration>,
 }
 
 impl Snapshot {
@@ -202,7 +205,7 @@ impl Snapshot {
         }
         let mut hash = [0; 16];
         hash.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
-        Self { contents, hash: ContentHash(hash) }
+        Self { contents, hash: ContentHash(hash), fresh: None }
     }
 
     /// Bytes of content, as the server sent it.
@@ -318,6 +321,21 @@ pub struct Chunk {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Fingerprint(pub u64);
 
+impl Fingerprint {
+    /// Of these versions; each has to be below 65,536.
+    pub const fn of(extract: u32, chunk: u32, analyze: u32, schema: u32) -> Self {
+        let text = (extract as u64 & 0xffff) << 16 | (chunk as u64 & 0xffff);
+        let index = (analyze as u64 & 0xffff) << 16 | (schema as u64 & 0xffff);
+        Self(text << 32 | index)
+    }
+
+    /// Whether text and passages are made in the same way, so that an entry can be made again from
+    /// what is stored of it.
+    pub const fn has_text_of(self, other: Self) -> bool {
+        self.0 >> 32 == other.0 >> 32
+    }
+}
+
 /// What became of a resource in the index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "outcome", content = "reason")]
@@ -338,6 +356,8 @@ pub struct Manifest {
     pub fingerprint: Fingerprint,
     pub chunks: u32,
     pub outcome: Outcome,
+    /// Whether its text is of another kind than its server's MIME type says.
+    pub mislabelled: bool,
     pub indexed_at: DateTime<Utc>,
     pub origin: Origin,
 }
@@ -454,6 +474,8 @@ pub struct SyncCounts {
     pub indexed: u64,
     /// Reads whose content was what the index already held.
     pub unchanged: u64,
+    /// Reads that the server's `lastModified` or `ttlMs` spared; see the config's `trust`.
+    pub spared: u64,
     pub removed: u64,
     pub notifications: u64,
 }

@@ -67,6 +67,8 @@ pub struct App {
     pub config_error: ArcSwapOption<String>,
     /// Why nothing is written to the index at the moment.
     pub paused: ArcSwapOption<String>,
+    /// How far what another version made of the index is made anew; the servers wait for it.
+    pub rebuilding: ArcSwapOption<String>,
     started: Instant,
     /// Of `config`, made when first asked for.
     scopes: ArcSwapOption<Scopes>,
@@ -91,6 +93,7 @@ impl App {
             config: ArcSwap::new(config),
             config_error: ArcSwapOption::empty(),
             paused: ArcSwapOption::empty(),
+            rebuilding: ArcSwapOption::empty(),
             started: Instant::now(),
             scopes: ArcSwapOption::empty(),
             pins: Pins::default(),
@@ -212,6 +215,7 @@ impl App {
                 bytes: stats.bytes,
                 last_commit: stats.last_commit,
                 paused: text(&self.paused),
+                rebuilding: text(&self.rebuilding),
             },
             config: ConfigStatus {
                 error: text(&self.config_error),
@@ -253,6 +257,7 @@ impl App {
                 bytes: 0,
                 last_commit: None,
                 paused: None,
+                rebuilding: None,
             },
             config: ConfigStatus::default(),
             servers,

@@ -21,6 +21,8 @@ mod machine;
 mod plan;
 mod schedule;
 mod task;
+mod trust;
+mod warnings;
 
 pub use eras::Eras;
 pub use schedule::Clock;

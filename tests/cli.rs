@@ -175,6 +175,13 @@ fn entry(uri: &str, title: &str, text: &str) -> Change {
     }))
 }
 
+fn skipped(uri: &str, reason: &str) -> Change {
+    let Change::Replace(mut entry) = entry(uri, "Logo", "") else { unreachable!() };
+    entry.outcome = Outcome::Skipped(reason.into());
+    entry.chunks.clear();
+    Change::Replace(entry)
+}
+
 /// A daemon's face with a small index, without any server.
 struct Face {
     folder: tempfile::TempDir,
@@ -193,6 +200,7 @@ impl Face {
                 entry("handbook:///refunds.md", "Refunds", "A refund takes 14 days.\n"),
                 entry("handbook:///退款.md", "退款", "退款需要十四天。\n"),
                 entry("handbook:///evil.md", &evil_title, &evil),
+                skipped("handbook:///logo.png", "image/png has no text"),
             ])
             .unwrap();
         store.commit().unwrap();
@@ -248,8 +256,21 @@ fn commands_answer_over_the_socket() {
     assert_eq!(stdout(&read), "A refund takes 14 days.\n");
     assert!(stderr(&read).contains("stale"), "{}", stderr(&read));
 
-    assert_eq!(face.json(&["list"])["resources"].as_array().unwrap().len(), 3);
-    assert_eq!(face.json(&["status"])["index"]["resources"], 3);
+    assert_eq!(face.json(&["list"])["resources"].as_array().unwrap().len(), 4);
+    let skipped = face.json(&["list", "--skipped"]);
+    let [skipped] = &skipped["resources"].as_array().unwrap()[..] else {
+        unreachable!("{skipped}")
+    };
+    assert_eq!(
+        (&skipped["uri"], &skipped["outcome"], &skipped["reason"]),
+        (&"handbook:///logo.png".into(), &"skipped".into(), &"image/png has no text".into())
+    );
+    let shown = stdout(&face.ask(&["list", "--skipped"]));
+    assert!(
+        shown.contains("handbook:///logo.png") && shown.contains("image/png has no text"),
+        "{shown}"
+    );
+    assert_eq!(face.json(&["status"])["index"]["resources"], 4);
     assert_eq!(face.json(&["sync"])["started"], serde_json::json!([]));
     assert_eq!(face.json(&["list", "--templates"])["templates"], serde_json::json!([]));
 }

@@ -199,6 +199,9 @@ pub fn status(answer: &StatusResponse, now: DateTime<Utc>, look: Look) -> String
     if let Some(reason) = &index.paused {
         out += &format!("{} {}\n", look.red("writing pauses:"), text::line(reason));
     }
+    if let Some(progress) = &index.rebuilding {
+        out += &format!("{} {}\n", look.yellow("the index is rebuilt:"), text::line(progress));
+    }
     if let Some(error) = &answer.config.error {
         out += &format!(
             "{} the config before it is in force:\n{}\n",
@@ -336,7 +339,7 @@ pub fn event(event: &serde_json::Value, at: DateTime<Utc>, look: Look) -> String
     let mut parts = vec![look.dim(&at.format("%H:%M:%S").to_string())];
     parts.push(match kind {
         "error" => look.red(kind),
-        "withheld" | "reconnect" | "lagged" => look.yellow(kind),
+        "withheld" | "warning" | "reconnect" | "lagged" => look.yellow(kind),
         _ => look.bold(&text::line(kind)),
     });
     parts.extend(string("server").map(|server| text::line(server).into_owned()));

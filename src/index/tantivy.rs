@@ -5,6 +5,7 @@
 //! * `query`: what was asked → tantivy's query; `words`: what its words mean for relevance and
 //!   highlights; `collect`: the best resources of a query; `search`: all of it together.
 //! * `analyzer`: our analyzers as tantivy's tokenizers; `queue`: what waits for its threads.
+//! * `former`: an index of another schema, of which the stored text is still good.
 //! * `directory`: the folder, with commits that survive a power cut.
 //!
 //! What a killed process leaves behind (lock files, half-written segments) is harmless: locks are the
@@ -13,6 +14,7 @@
 pub mod analyzer;
 mod collect;
 mod directory;
+mod former;
 mod manifest;
 mod query;
 mod queue;
@@ -28,13 +30,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ::tantivy::directory::{Directory, MmapDirectory, RamDirectory};
 use ::tantivy::indexer::{IndexWriterOptions, LogMergePolicy, UserOperation};
-use ::tantivy::schema::Term;
+use ::tantivy::schema::{Schema, Term};
 use ::tantivy::tokenizer::{TextAnalyzer, TokenizerManager};
 use ::tantivy::{
     Index, IndexBuilder, IndexReader, IndexSettings, IndexWriter, Opstamp, ReloadPolicy,
+    TantivyError,
 };
 use arc_swap::ArcSwap;
 use chrono::{DateTime, Utc};
+
+pub use self::former::Former;
 
 use self::analyzer::{Pool, PooledTokenizer};
 use self::directory::Synced;
@@ -58,13 +63,8 @@ const MAX_HEAP_PER_THREAD: usize = 4_000_000_000;
 const CACHED_BLOCKS: usize = 16;
 
 /// What entries are made of at present. An entry with another fingerprint is to be made again.
-pub fn fingerprint() -> Fingerprint {
-    let versions = [extract::VERSION, chunk::VERSION, analyze::VERSION, schema::VERSION];
-    // FNV-1a: the same on every machine and in every build.
-    let bytes = versions.iter().flat_map(|version| version.to_le_bytes());
-    Fingerprint(bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    }))
+pub const fn fingerprint() -> Fingerprint {
+    Fingerprint::of(extract::VERSION, chunk::VERSION, analyze::VERSION, schema::VERSION)
 }
 
 /// Where the index's files are.
@@ -94,15 +94,22 @@ impl TantivyStore {
     /// Opens the index in a folder, or makes one there. The caller holds the folder's lock.
     ///
     /// # Errors
-    /// [`IndexError::Open`] when what is there can't be read or has another schema; the index is
-    /// derived, so it may be set aside and made again.
+    /// [`IndexError::OtherSchema`] when another version made what is there, which [`Former`] may
+    /// read; [`IndexError::Open`] when it can't be read. The index is derived, so it may be set aside
+    /// and made again.
     pub fn open(folder: &Path, config: &IndexConfig) -> Result<Self, IndexError> {
-        let failed =
-            |reason: String| IndexError::Open { folder: folder.display().to_string(), reason };
+        let shown = || folder.display().to_string();
+        let failed = |reason: String| IndexError::Open { folder: shown(), reason };
         std::fs::create_dir_all(folder).map_err(|e| failed(e.to_string()))?;
         let directory = MmapDirectory::open(folder).map_err(|e| failed(e.to_string()))?;
-        Self::with_directory(Box::new(Synced(directory)), Home::Folder(folder.to_owned()), config)
-            .map_err(|e| failed(e.to_string()))
+        let home = Home::Folder(folder.to_owned());
+        let opened = Self::with_directory(Box::new(Synced(directory)), home, config);
+        opened.map_err(|error| match error {
+            TantivyError::SchemaError(_) if Former::open(folder).is_ok() => {
+                IndexError::OtherSchema { folder: shown() }
+            }
+            other => failed(other.to_string()),
+        })
     }
 
     /// An index that lives in memory only, for tests and `eval`.
@@ -112,7 +119,8 @@ impl TantivyStore {
     pub fn in_memory() -> Result<Self, IndexError> {
         let config = IndexConfig { threads: 1, ..IndexConfig::default() };
         let memory = RamDirectory::create();
-        Self::with_directory(Box::new(memory.clone()), Home::Memory(memory), &config)
+        let home = Home::Memory(memory.clone());
+        Self::with_directory(Box::new(memory), home, &config)
             .map_err(|e| IndexError::Open { folder: "memory".into(), reason: e.to_string() })
     }
 
@@ -120,6 +128,15 @@ impl TantivyStore {
         directory: Box<dyn Directory>,
         home: Home,
         config: &IndexConfig,
+    ) -> ::tantivy::Result<Self> {
+        Self::with_schema(directory, home, config, schema::schema())
+    }
+
+    fn with_schema(
+        directory: Box<dyn Directory>,
+        home: Home,
+        config: &IndexConfig,
+        (schema, fields): (Schema, Fields),
     ) -> ::tantivy::Result<Self> {
         let pool = Pool::default();
         let tokenizers = TokenizerManager::default();
@@ -129,7 +146,6 @@ impl TantivyStore {
             let tokenizer = PooledTokenizer::new(pool.clone(), field);
             tokenizers.register(name, TextAnalyzer::builder(tokenizer).build());
         }
-        let (schema, fields) = schema::schema();
         let index = IndexBuilder::new()
             .schema(schema)
             .settings(IndexSettings::default())

@@ -339,6 +339,9 @@ pub struct IndexStatus {
     /// Why nothing is written at the moment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<String>,
+    /// How far what another version made is made anew; the servers wait for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rebuilding: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]

@@ -36,6 +36,7 @@ struct Kept {
     changes: VecDeque<(DateTime<Utc>, String, String, ChangeKind)>,
     minutes: VecDeque<Minute>,
     errors: BTreeMap<String, u64>,
+    lags: BTreeMap<String, Times>,
 }
 
 #[derive(Debug, Default)]
@@ -112,7 +113,10 @@ impl History {
         let (server, uri, kind) = match event {
             Event::Indexed { server, uri } => (server, uri, ChangeKind::Indexed),
             Event::Removed { server, uri } => (server, uri, ChangeKind::Removed),
-            Event::Pushed { lag_ms, .. } => return kept.minute(now).lags.add(lag_ms as f64),
+            Event::Pushed { server, lag_ms } => {
+                kept.lags.entry(server).or_default().add(lag_ms as f64);
+                return kept.minute(now).lags.add(lag_ms as f64);
+            }
             Event::Error { server, .. } => {
                 *kept.errors.entry(server).or_default() += 1;
                 kept.minute(now).errors += 1;
@@ -145,7 +149,14 @@ impl History {
             resources: minute.resources,
             index_bytes: minute.index_bytes,
         });
-        SeriesResponse { points: points.collect(), errors: kept.errors.clone() }
+        let lags = kept.lags.iter();
+        SeriesResponse {
+            points: points.collect(),
+            errors: kept.errors.clone(),
+            lag_p50_ms: lags
+                .filter_map(|(server, lags)| Some((server.clone(), lags.within(0.5)?)))
+                .collect(),
+        }
     }
 }
 
@@ -246,7 +257,7 @@ mod tests {
             (100, Some(50.0), Some(99.0))
         );
         assert_eq!((second.lag_p50_ms, second.errors, second.resources), (Some(40.0), 1, Some(7)));
-        assert_eq!(series.errors["wiki"], 1);
+        assert_eq!((series.errors["wiki"], series.lag_p50_ms["wiki"]), (1, 40.0));
         history.searched(1.0, time() + minute * 200);
         assert_eq!(history.series().points.len(), 1);
         let refused = app.series(&Caller::of_scope("bot", "test")).unwrap_err();

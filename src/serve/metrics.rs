@@ -72,6 +72,9 @@ const PER_SERVER: &[PerServer] = {
         ("resdex_unchanged_reads_total", Counter, "Reads that brought what was there.", |s| {
             s.counts.unchanged
         }),
+        ("resdex_spared_reads_total", Counter, "Reads that the server's word spared.", |s| {
+            s.counts.spared
+        }),
         ("resdex_removals_total", Counter, "Resources removed from the index.", |s| {
             s.counts.removed
         }),

@@ -243,9 +243,10 @@ mod tests {
         let code = |caller: &Caller| app.resource(caller, &hidden).map_err(|e| e.detail.code);
         assert!(code(&owner()).is_ok());
         assert_eq!(code(&bot).unwrap_err(), ErrorCode::NotFound);
-        let query = TreeQuery { server: "wiki".into(), ..TreeQuery::default() };
-        let tree = app.tree(&bot, &query).unwrap();
-        assert!(!format!("{tree:?}").contains("hr"), "{tree:?}");
-        assert!(format!("{:?}", app.tree(&owner(), &query).unwrap()).contains("hr"));
+        let prefix = Some("wiki://pages/".to_owned());
+        let query = TreeQuery { server: "wiki".into(), prefix, ..TreeQuery::default() };
+        assert_eq!(app.tree(&owner(), &query).unwrap().prefix, "wiki://pages/hr/");
+        let seen = app.tree(&bot, &query).unwrap();
+        assert!(seen.branches.is_empty() && seen.resources.is_empty(), "{seen:?}");
     }
 }

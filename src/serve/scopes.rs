@@ -28,7 +28,8 @@ impl App {
             name: name.clone(),
             servers: scope.servers.iter().map(ToString::to_string).collect(),
             include: scope.include.clone(),
-            exclude: scope.exclude.clone(),
+            // What is left out isn't there for who can't see it.
+            exclude: if view.bound { vec![] } else { scope.exclude.clone() },
             mime_types: scope.mime_types.clone(),
             max_tokens: scope.max_tokens,
             has_token: scope.token_sha256.is_some(),

@@ -82,6 +82,7 @@ pub enum Event {
         done: u64,
         total: u64,
     },
+    /// Its content came, be it changed or not.
     Read {
         server: String,
         uri: String,
@@ -104,6 +105,11 @@ pub enum Event {
         removals: u64,
     },
     Error {
+        server: String,
+        message: String,
+    },
+    /// For the server's owner: what is odd about what it lists.
+    Warning {
         server: String,
         message: String,
     },
@@ -143,7 +149,7 @@ impl Default for Control {
     fn default() -> Self {
         Self {
             servers: ArcSwap::default(),
-            events: broadcast::channel(1024).0,
+            events: broadcast::channel(8192).0,
             added: Added::default(),
         }
     }

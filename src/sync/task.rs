@@ -28,7 +28,9 @@ use super::control::{self, Control, Shared, SyncRequest, TemplateRow};
 use super::eras::Eras;
 use super::hint;
 use super::indexing::Indexing;
-use super::machine::{Command, Event, Machine, Notice, Options, ReadJob, ReadOutcome};
+use super::machine::{
+    Command, Event, Got, MAX_WARNINGS, Machine, Notice, Options, ReadJob, ReadOutcome,
+};
 use super::schedule::{Clock, Schedule};
 use crate::config::{self, Readiness, ServerConfig, mask};
 use crate::fault;
@@ -70,6 +72,12 @@ impl Running {
     /// Begins to stop: the session is closed, and reads under way are dropped.
     pub fn stop(&self) {
         self.stop.cancel();
+    }
+
+    /// Of a task that a test brings.
+    #[cfg(test)]
+    pub fn of(task: JoinHandle<()>) -> Self {
+        Self { stop: CancellationToken::new(), task }
     }
 
     /// Waits until nothing is left of it, its children included.
@@ -152,6 +160,8 @@ async fn supervise(
         let (stop, shared, server) =
             (task.stop.clone(), task.shared.clone(), task.server.name.to_string());
         let (control, backoff) = (task.context.control.clone(), task.backoff());
+        // What was told before the fault isn't known any more, so nothing is spared after it.
+        let cause = if failures == 1 { cause } else { SyncCause::Reload };
         let run = AssertUnwindSafe(task.run(&mut asked, schedule.clone(), cause)).catch_unwind();
         if run.await.is_ok() {
             return;
@@ -303,6 +313,7 @@ impl Task {
             removal_confirmation: limits.removal_confirmation,
             backoff: self.backoff(),
             max_subscriptions: follow.max_subscriptions,
+            trust: follow.trust,
             random: backoff::random_unit,
             wanted: url_filter(&follow.include, &follow.exclude),
             subscribed: url_filter(&follow.subscribe, &[]),
@@ -330,9 +341,15 @@ impl Task {
     /// Tells the machine, does what it says, and shows what has become of it.
     fn step(&mut self, machine: &mut Machine, event: Event) {
         match &event {
-            Event::Read { uri, outcome: ReadOutcome::Replaced { .. }, .. } => {
+            Event::Read { uri, outcome, .. } => {
                 let (server, uri) = (self.server.name.to_string(), uri.to_string());
-                self.tell_later(control::Event::Indexed { server, uri });
+                if let ReadOutcome::Replaced { .. } = outcome {
+                    let (server, uri) = (server.clone(), uri.clone());
+                    self.tell_later(control::Event::Indexed { server, uri });
+                }
+                if !matches!(outcome, ReadOutcome::Failed(_)) {
+                    self.context.control.publish(control::Event::Read { server, uri });
+                }
             }
             Event::Flushed(Ok(())) => {
                 fault::point("sync.flushed");
@@ -476,25 +493,26 @@ impl Task {
         let permits = self.context.reads.clone();
         self.ask(move |session| async move {
             let (ticket, uri) = (job.ticket, job.uri.clone());
-            let mut bytes = 0;
+            let mut got = Got::default();
             let outcome = match session {
                 Some(session) => {
                     // The permit is for the server's answer only; it is never closed.
                     let permit = permits.acquire_owned().await.ok();
+                    let at = Utc::now();
                     let snapshot = session.read(&uri).await;
                     drop(permit);
                     fault::point("sync.read");
                     match snapshot {
                         Ok(snapshot) => {
-                            bytes = snapshot.bytes();
-                            indexing.index(job, snapshot, &writer).await
+                            got = Got { bytes: snapshot.bytes(), at, fresh: snapshot.fresh };
+                            indexing.index(job, snapshot, at, &writer).await
                         }
                         Err(error) => ReadOutcome::Failed(error),
                     }
                 }
                 None => ReadOutcome::Failed(gone()),
             };
-            Event::Read { ticket, uri, bytes, outcome }
+            Event::Read { ticket, uri, got, outcome }
         });
     }
 
@@ -519,6 +537,17 @@ impl Task {
                     tracing::warn!(%server, error = %message, untold, "an error of the server");
                 }
                 control::Event::Error { server, message }
+            }
+            Notice::ReadFailed(message) => {
+                let message = self.masker.mask(&message).into_owned();
+                // There may be one for each resource; the status has the last.
+                tracing::debug!(%server, error = %message, "a read failed");
+                control::Event::Error { server, message }
+            }
+            Notice::Warning(message) => {
+                let message = self.masker.mask(&mask::uri(&message)).into_owned();
+                tracing::warn!(%server, warning = %message, "for the server's owner");
+                control::Event::Warning { server, message }
             }
             Notice::Searchable(lag) => {
                 self.shared.lag.observe(lag);
@@ -604,8 +633,11 @@ impl Task {
         let catalog = machine.catalog().counts();
         let session = self.session.as_ref();
         let noise = session.map_or(0, Session::noise);
-        let mut warnings: Vec<String> =
-            machine.problems().iter().take(MAX_WARNINGS).cloned().collect();
+        let mut warnings: Vec<String> = machine.warnings().take(MAX_WARNINGS).cloned().collect();
+        let more = machine.warnings().count() - warnings.len();
+        if more > 0 {
+            warnings.push(format!("and {more} more faults of its listing"));
+        }
         if noise > 0 {
             warnings.push(format!(
                 "{noise} messages were none of the protocol (logs on stdout?) and were dropped"
@@ -648,9 +680,6 @@ impl Task {
         }
     }
 }
-
-/// Warnings that a status holds.
-const MAX_WARNINGS: usize = 20;
 
 /// The marks of the present session; never, while there is none.
 async fn marks(session: Option<Session>) -> Marks {

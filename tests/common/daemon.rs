@@ -201,6 +201,24 @@ impl Stopped {
         Self { folder }
     }
 
+    /// Starts it by way of another program, which takes the command line as its last arguments.
+    pub fn start_in(self, wrapper: &[&str]) -> Daemon {
+        let direct = serve(self.folder.path());
+        let log = log(self.folder.path());
+        let (program, arguments) = wrapper.split_first().expect("a program");
+        let mut command = Command::new(program);
+        command.args(arguments).arg(direct.get_program()).args(direct.get_args());
+        for (name, value) in direct.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command.current_dir(self.folder.path()).stdin(Stdio::null());
+        command.stdout(log.try_clone().unwrap()).stderr(log);
+        Daemon { child: command.spawn().expect("it starts"), folder: self.folder }.answering()
+    }
+
     /// Starts it with more in its environment, and doesn't wait for it: it may die soon.
     pub fn start_with(self, more: &[(&str, &str)]) -> Daemon {
         let log = log(self.folder.path());

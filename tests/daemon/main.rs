@@ -10,6 +10,8 @@
 
 #[path = "../common/daemon.rs"]
 mod daemon;
+mod outside;
+mod rebuild;
 mod systemd;
 
 use std::fs;

@@ -35,6 +35,7 @@ mod over_http;
 mod peers;
 mod pushing;
 mod reading;
+mod telling;
 mod wire;
 
 /// What a peer's child runs.

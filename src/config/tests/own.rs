@@ -36,6 +36,7 @@ exclude = []
 protocol = "legacy"
 subscribe = ["wiki://pages/eng/**"]
 max_subscriptions = 10
+trust = ["ttl", "last_modified"]
 [[servers.wiki.templates]]
 uri = "wiki://pages/{space}/{+path}"
 values = { space = ["eng", "ops"] }
@@ -103,6 +104,7 @@ fn the_whole_schema() {
         templates: vec![TemplateConfig { uri: "wiki://pages/{space}/{+path}".into(), values }],
         subscribe: vec!["wiki://pages/eng/**".into()],
         max_subscriptions: 10,
+        trust: Trust { last_modified: true, ttl: true },
     };
     assert_eq!(wiki.follow, follow);
 

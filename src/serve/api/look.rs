@@ -236,6 +236,9 @@ pub struct SeriesResponse {
     pub points: Vec<SeriesPoint>,
     /// Since the daemon's start, by server.
     pub errors: BTreeMap<String, u64>,
+    /// By server, since the daemon's start: the median time from a notification until what changed is
+    /// searchable.
+    pub lag_p50_ms: BTreeMap<String, f64>,
 }
 
 /// What happened within a minute.

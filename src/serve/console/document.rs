@@ -56,7 +56,7 @@ async fn shown(visit: &Visit, resource: &ResourceResponse) -> Result<Markup, Api
     };
     let content = match tab {
         Tab::Preview => match read(visit, false, None).await {
-            Ok(read) => previews(visit, &read, &resource.item.title),
+            Ok(read) => previews(visit, read, &resource.item.title).await?,
             Err(error) => layout::problem(&error.detail),
         },
         Tab::Text => text(visit, resource).await,
@@ -84,13 +84,14 @@ async fn shown(visit: &Visit, resource: &ResourceResponse) -> Result<Markup, Api
     })
 }
 
-/// What can be read and isn't in the index.
+/// What can be read and isn't in the index, or not yet.
 async fn unlisted(visit: &Visit) -> Result<Markup, ApiError> {
     let read = read(visit, false, None).await?;
     let uri = visit.query.text("uri");
+    let server = visit.query.text("server");
     Ok(html! {
-        p.where { span.server { (show::line(visit.query.text("server"))) } " " (layout::uri(uri)) " " (layout::copy(visit, visit.words.copy_uri, uri)) }
-        (previews(visit, &read, uri))
+        p.where { span.server { (show::line(server)) } " " (layout::uri(uri)) " " (layout::copy(visit, visit.words.copy_uri, uri)) }
+        div #document data-follow="indexed" data-uri=(uri) { (previews(visit, read, uri).await?) }
     })
 }
 
@@ -168,18 +169,31 @@ fn notes(visit: &Visit, read: &ReadResponse) -> Markup {
     }
 }
 
-fn previews(visit: &Visit, read: &ReadResponse, title: &str) -> Markup {
+/// Rendering takes its time, so it is done where that holds nobody up.
+pub async fn previews(visit: &Visit, read: ReadResponse, title: &str) -> Result<Markup, ApiError> {
     let words = visit.words;
-    html! {
-        (notes(visit, read))
-        @for content in &read.contents {
+    let title = format!("{}: {title}", words.content_of);
+    let (read, previews) = visit
+        .app
+        .blocking(move |_| {
+            let made = read
+                .contents
+                .iter()
+                .map(|content| preview::preview(content, &title))
+                .collect::<Vec<_>>();
+            Ok((read, made))
+        })
+        .await?;
+    Ok(html! {
+        (notes(visit, &read))
+        @for (content, preview) in read.contents.iter().zip(previews) {
             @if read.contents.len() > 1 { h2 { (layout::uri(&content.uri)) } }
-            @match preview::preview(content, &format!("{}: {title}", words.content_of)) {
+            @match preview {
                 Some(preview) => (preview),
                 None => p.empty { (words.no_preview) " " (content.mime_type.as_deref().map(show::line).unwrap_or_default()) },
             }
         }
-    }
+    })
 }
 
 /// The text that was extracted, by lines, with a passage marked.

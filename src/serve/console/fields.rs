@@ -16,7 +16,8 @@ impl Fields {
 
     pub fn get(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().find(|(key, _)| key == name)?;
-        Some(found.1.trim()).filter(|value| !value.is_empty())
+        // As it is: a URI may begin with a space.
+        Some(found.1.as_str()).filter(|value| !value.trim().is_empty())
     }
 
     pub fn text(&self, name: &str) -> &str {

@@ -55,17 +55,15 @@ fn charts(visit: &Visit, series: &SeriesResponse, now: DateTime<Utc>) -> Markup 
         |name: &'static str, class: &'static str, value: &dyn Fn(&SeriesPoint) -> Option<f64>| {
             Line { name, class, points: points(series, now, value) }
         };
-    let ms =
-        |value: f64| if value < 10.0 { format!("{value:.1} ms") } else { format!("{value:.0} ms") };
     let count = |value: f64| show::number(value as u64);
     let bytes = |value: f64| show::bytes(value as u64);
     let none = words.no_data;
     html! {
         h2 { (words.since) }
         div.charts {
-            (chart(words.lag, &[line("p50", "a", &|p| p.lag_p50_ms), line("max", "b", &|p| p.lag_max_ms)], MINUTES, &ms, none))
+            (chart(words.lag, &[line("p50", "a", &|p| p.lag_p50_ms), line("max", "b", &|p| p.lag_max_ms)], MINUTES, &show::milliseconds, none))
             (chart(words.searches, &[line("", "a", &|p| Some(p.searches as f64))], MINUTES, &count, none))
-            (chart(words.latency, &[line("p50", "a", &|p| p.search_p50_ms), line("p99", "b", &|p| p.search_p99_ms)], MINUTES, &ms, none))
+            (chart(words.latency, &[line("p50", "a", &|p| p.search_p50_ms), line("p99", "b", &|p| p.search_p99_ms)], MINUTES, &show::milliseconds, none))
             (chart(words.resources, &[line("", "a", &|p| p.resources.map(|n| n as f64))], MINUTES, &count, none))
             (chart(words.index_size, &[line("", "a", &|p| p.index_bytes.map(|n| n as f64))], MINUTES, &bytes, none))
         }

@@ -1,7 +1,7 @@
 //! What a read returned, made fit to be looked at. Whatever is rendered has been sanitised, stands in
 //! a sandbox in which nothing runs, and under a policy by which nothing is loaded.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use ammonia::{Builder, UrlRelative};
 use base64::Engine as _;
@@ -13,7 +13,9 @@ use super::{assets, show};
 use crate::serve::api::ReadContent;
 
 /// Text that is rendered; of more, the beginning is.
-const MAX_RENDERED: usize = 400_000;
+const MAX_RENDERED: usize = 200_000;
+/// Elements within each other; what goes deeper is shown as it was written.
+const MAX_DEPTH: usize = 500;
 /// Largest picture that is shown, in base64.
 const MAX_PICTURE: usize = 12 << 20;
 
@@ -34,12 +36,16 @@ pub fn preview(content: &ReadContent, title: &str) -> Option<Markup> {
 
 fn text_preview(text: &str, essence: &str, title: &str) -> Markup {
     match essence {
-        "text/markdown" | "text/x-markdown" => sandbox(&markdown(head(text)), title),
-        "text/html" | "application/xhtml+xml" => sandbox(&sanitised(head(text)), title),
+        "text/markdown" | "text/x-markdown" => rendered(&markdown(head(text)), text, title),
+        "text/html" | "application/xhtml+xml" => rendered(head(text), text, title),
         "image/svg+xml" => picture(essence, text.as_bytes(), title),
         _ if essence == "application/json" || essence.ends_with("+json") => code(&json(text)),
         _ => code(head(text)),
     }
+}
+
+fn rendered(html: &str, text: &str, title: &str) -> Markup {
+    if is_too_deep(html) { code(head(text)) } else { sandbox(&sanitised(html), title) }
 }
 
 fn head(text: &str) -> &str {
@@ -95,7 +101,7 @@ fn sandbox(body: &str, title: &str) -> Markup {
     html! { iframe.preview sandbox="" referrerpolicy="no-referrer" title=(show::line(title)) srcdoc=(document.into_string()) {} }
 }
 
-/// Markdown as HTML, sanitised. Pictures of elsewhere become their descriptions, links their text with
+/// Markdown as HTML, not sanitised yet. Pictures of elsewhere become their descriptions, links their text with
 /// the address beside it: nothing here leads away.
 fn markdown(text: &str) -> String {
     let options = Options::ENABLE_TABLES
@@ -123,17 +129,48 @@ fn markdown(text: &str) -> String {
     }
     let mut rendered = String::new();
     pulldown_cmark::html::push_html(&mut rendered, events.into_iter());
-    sanitised(&rendered)
+    rendered
 }
 
 /// HTML without what could run, load or lead anywhere.
 fn sanitised(html: &str) -> String {
+    let attributes = HashMap::from([
+        ("ol", HashSet::from(["start"])),
+        ("td", HashSet::from(["colspan", "rowspan"])),
+        ("th", HashSet::from(["colspan", "rowspan", "scope"])),
+    ]);
     let mut builder = Builder::default();
     builder
         .rm_tags(["a", "area", "img", "map"])
+        .tag_attributes(attributes)
         .url_schemes(HashSet::new())
         .url_relative(UrlRelative::Deny);
     builder.clean(&show::block(html)).to_string()
+}
+
+/// Whether a browser's way of reading HTML would take a time that grows with the square of the text: so
+/// deep does nobody nest. Elements that end by themselves aren't counted.
+fn is_too_deep(html: &str) -> bool {
+    const ENDING: &[&str] = &[
+        "p", "li", "dt", "dd", "tr", "td", "th", "thead", "tbody", "option", "br", "hr", "img",
+        "input", "meta", "link", "col", "source", "wbr", "area", "base", "embed",
+    ];
+    let (mut depth, mut tags) = (0_usize, html.split('<'));
+    tags.next();
+    for tag in tags {
+        let closes = tag.starts_with('/');
+        let name = tag.trim_start_matches('/');
+        let name = &name[..name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len())];
+        let ends_itself = ENDING.iter().any(|ending| ending.eq_ignore_ascii_case(name));
+        if name.is_empty() || ends_itself {
+            continue;
+        }
+        depth = if closes { depth.saturating_sub(1) } else { depth + 1 };
+        if depth > MAX_DEPTH {
+            return true;
+        }
+    }
+    false
 }
 
 #[cfg(test)]
@@ -175,7 +212,7 @@ mod tests {
 
     /// The sanitised body itself: `rendered` without its frame.
     fn bodies(text: &str) -> [String; 2] {
-        [markdown(text), sanitised(text)]
+        [sanitised(&markdown(text)), sanitised(text)]
     }
 
     #[test]
@@ -249,10 +286,14 @@ mod tests {
     }
 
     #[test]
-    fn depth_and_size_are_no_trouble() {
-        let deep = "<div>".repeat(100_000) + &"> ".repeat(20_000);
-        for body in bodies(head(&deep)) {
-            assert!(!body.is_empty());
+    fn what_is_nested_too_deep_is_shown_as_it_was_written() {
+        let lists = "<ul><li>x<p>y".repeat(200) + &"<p>z<br>".repeat(5_000);
+        assert!(!is_too_deep(&lists) && !is_too_deep("a < b < c"));
+        for (mime_type, text) in
+            [("text/html", "<div>".repeat(50_000)), ("text/markdown", "> ".repeat(50_000) + "x")]
+        {
+            let shown = preview(&content(mime_type, &text), "x").unwrap().into_string();
+            assert!(shown.contains("<pre") && !shown.contains("<iframe"), "{mime_type}");
         }
     }
 }

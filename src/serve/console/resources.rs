@@ -93,7 +93,6 @@ fn fold(words: &Words, name: &str, parameters: &[(&str, &str)]) -> Markup {
 async fn level(visit: &Visit) -> Result<TreeResponse, ApiError> {
     let query = TreeQuery {
         server: visit.query.text("server").to_owned(),
-        // Not trimmed: a URI is what it is.
         prefix: visit.query.owned("prefix"),
         scope: visit.query.owned("scope"),
         cursor: visit.query.owned("cursor"),

@@ -1,5 +1,7 @@
 //! What each server is doing, what is wrong with it, and what can be done.
 
+use std::collections::BTreeMap;
+
 use axum::response::Response;
 use maud::{Markup, html};
 
@@ -10,10 +12,13 @@ use crate::serve::api::{StatusResponse, SyncRequest, WithheldQuery};
 
 pub async fn page(visit: Visit) -> Response {
     let status = visit.ask(|app, caller| app.status(caller)).await;
-    layout::page_or_error(&visit, visit.words.servers, status.map(|status| listed(&visit, &status)))
+    // The figures are the owner's alone.
+    let lags = visit.app.series(&visit.caller).map(|series| series.lag_p50_ms).unwrap_or_default();
+    let body = status.map(|status| listed(&visit, &status, &lags));
+    layout::page_or_error(&visit, visit.words.servers, body)
 }
 
-fn listed(visit: &Visit, status: &StatusResponse) -> Markup {
+fn listed(visit: &Visit, status: &StatusResponse, lags: &BTreeMap<String, f64>) -> Markup {
     let words = visit.words;
     html! {
         @if let Some(error) = &status.config.error {
@@ -27,13 +32,13 @@ fn listed(visit: &Visit, status: &StatusResponse) -> Markup {
         @else {
             (sync_button(None, words.sync_all, false))
             div #servers.cards data-follow="state listing progress indexed removed withheld error reconnect reload lagged" {
-                @for server in &status.servers { (card(visit, server)) }
+                @for server in &status.servers { (card(visit, server, lags.get(&server.name).copied())) }
             }
         }
     }
 }
 
-fn card(visit: &Visit, server: &ServerStatus) -> Markup {
+fn card(visit: &Visit, server: &ServerStatus, lag_ms: Option<f64>) -> Markup {
     let words = visit.words;
     let count =
         |label: &str, value: u64| html! { div { dt { (label) } dd { (show::number(value)) } } };
@@ -60,6 +65,7 @@ fn card(visit: &Visit, server: &ServerStatus) -> Markup {
             dl.lines {
                 div { dt { (words.protocol) } dd { (server.protocol.as_deref().map_or("–".into(), show::line)) } }
                 div { dt { (words.push) } dd { @if server.push.is_empty() { (words.no_push) } @else { (show::line(&server.push.join(", "))) } } }
+                @if let Some(lag) = lag_ms { div { dt { (words.lag) } dd { (show::milliseconds(lag)) } } }
                 div { dt { (words.last_sync) } dd { @match server.last_sync { Some(at) => (show::time(at)), None => (words.never) } } }
                 @if let Some(at) = server.next_sync { div { dt { (words.next_sync) } dd { (show::time(at)) } } }
             }

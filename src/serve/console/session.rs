@@ -165,12 +165,10 @@ pub fn value<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
 
 /// `Set-Cookie` for a session, or to take it away.
 pub fn set_cookie(headers: &HeaderMap, secret: Option<&str>) -> String {
-    let (secret, age) = match secret {
-        Some(secret) => (secret, SESSION_LASTS.as_secs()),
-        None => ("", 0),
-    };
-    let name = name(headers);
-    format!("{name}={secret}; Path=/; HttpOnly; SameSite=Strict; Max-Age={age}")
+    // It ends with the browser; how long it lasts is the session's matter.
+    let age = if secret.is_some() { "" } else { "; Max-Age=0" };
+    let (name, secret) = (name(headers), secret.unwrap_or_default());
+    format!("{name}={secret}; Path=/; HttpOnly; SameSite=Strict{age}")
 }
 
 #[cfg(test)]

@@ -107,6 +107,14 @@ pub fn number(number: u64) -> String {
     shown
 }
 
+pub fn milliseconds(milliseconds: f64) -> String {
+    match milliseconds {
+        ..10.0 => format!("{milliseconds:.1} ms"),
+        ..10_000.0 => format!("{milliseconds:.0} ms"),
+        _ => format!("{:.1} s", milliseconds / 1_000.0),
+    }
+}
+
 pub fn seconds(seconds: u64) -> String {
     match seconds {
         0..60 => format!("{seconds} s"),
@@ -174,6 +182,9 @@ mod tests {
             [(7, "7"), (1_000, "1\u{202f}000"), (1_234_567, "1\u{202f}234\u{202f}567")]
         {
             assert_eq!(number(value), shown);
+        }
+        for (value, shown) in [(0.25, "0.2 ms"), (41.6, "42 ms"), (12_340.0, "12.3 s")] {
+            assert_eq!(milliseconds(value), shown);
         }
         for (value, shown) in [(5, "5 s"), (125, "2 min"), (7_300, "2 h 1 min"), (864_000, "10 d")]
         {

@@ -40,7 +40,7 @@ fn form(visit: &Visit, to: &str, wrong: Option<&str>) -> Markup {
 
 /// Signs in to a scope by its token.
 pub async fn by_token(visit: Visit, headers: HeaderMap, fields: Fields) -> Response {
-    let token = fields.text("token");
+    let token = fields.text("token").trim();
     match visit.app.sessions.by_token(token, &visit.app.scopes(), Instant::now()) {
         Ok(Some(session)) => with_cookie(
             back_to(fields.get("to"), "/"),

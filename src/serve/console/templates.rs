@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
 use super::fields::Fields;
-use super::{Visit, back_to, layout, preview, show};
+use super::{Visit, back_to, document, layout, show};
 use crate::serve::api::{ExpandRequest, ExpandResponse, ReadRequest, TemplateItem, UnfollowQuery};
 use crate::serve::error::ApiError;
 
@@ -129,11 +129,9 @@ async fn previewed(visit: &Visit, request: &ExpandRequest, expanded: &ExpandResp
                             p { button { (words.index_this) } " " span.hint { (words.index_this_help) } }
                         }
                     }
-                    @for content in &read.contents {
-                        @match preview::preview(content, &format!("{}: {}", words.content_of, expanded.uri)) {
-                            Some(preview) => (preview),
-                            None => p.empty { (words.no_preview) },
-                        }
+                    @match document::previews(visit, read, &expanded.uri).await {
+                        Ok(previews) => (previews),
+                        Err(error) => (layout::problem(&error.detail)),
                     }
                 }
             }

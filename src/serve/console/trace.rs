@@ -80,7 +80,7 @@ fn row(visit: &Visit, entry: &TraceEntry) -> Markup {
         }
         td { ul.plain {
             @for resource in entry.resources.iter().take(SHOWN) {
-                li { a href=(layout::document(&resource.server, &resource.uri, entry.scope.as_deref())) { (layout::uri(&resource.uri)) } }
+                li { a href=(layout::document(&resource.server, &resource.uri, None)) { (layout::uri(&resource.uri)) } }
             }
             @if entry.resources.len() > SHOWN { li.hint { "+ " (entry.resources.len() - SHOWN) " " (words.others) } }
         } }
