@@ -58,6 +58,8 @@ fn the_console_does_in_a_browser_what_it_promises() {
     fs::write(folder.path().join("hostile.html"), HOSTILE).unwrap();
     fs::write(folder.path().join("data.json"), r#"{"refunds": {"days": [14, 30]}}"#).unwrap();
     fs::write(folder.path().join("logo.svg"), SVG).unwrap();
+    fs::write(folder.path().join("dump.bin"), [0_u8, 159, 146, 150, 0, 1, 2, 3].repeat(64))
+        .unwrap();
     let handbook = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/handbook");
     let config = format!(
         "[http]\nlisten = \"127.0.0.1:0\"\n[trace]\nqueries = true\n\
