@@ -2,7 +2,8 @@
 //!
 //! On the Unix socket the kernel has said who the peer is. On TCP the `Host` must be one of a list, so
 //! that no page can reach the daemon under a name of its own (DNS rebinding), and a foreign `Origin` is
-//! refused, with a valid token too.
+//! refused, with a valid token too. Without tokens it is as on the socket: the daemon's own user is let
+//! in, and other users of the machine aren't.
 
 use std::sync::Arc;
 
@@ -15,7 +16,8 @@ use super::App;
 use super::api::ErrorCode;
 use super::error::ApiError;
 use super::scope::{Caller, Scopes, unauthorized};
-use crate::config::HttpConfig;
+use super::tcp::Peer;
+use crate::config::{Config, HttpConfig, SocketConfig};
 
 /// How a request came in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +45,7 @@ pub async fn guard(
     next: Next,
 ) -> Response {
     let (mut head, body) = request.into_parts();
-    let admitted = admit(&app.scopes(), &app.config.load().http, &access, &head);
+    let admitted = admit(&app.scopes(), &app.config.load(), &access, &head);
     match admitted {
         Ok(caller) => {
             head.extensions.insert(caller);
@@ -64,15 +66,15 @@ pub async fn guard(
 /// Why the request is refused.
 fn admit(
     scopes: &Scopes,
-    config: &HttpConfig,
+    config: &Config,
     access: &Access,
     head: &Parts,
 ) -> Result<Caller, ApiError> {
     let named = host(head)?;
     if let Access::Tcp { host, .. } = access {
-        check_host(config, host.as_deref(), named.as_deref())?;
+        check_host(&config.http, host.as_deref(), named.as_deref())?;
     }
-    check_origin(config, access, named.as_deref(), &head.headers)?;
+    check_origin(&config.http, access, named.as_deref(), &head.headers)?;
     let client = client(&head.headers);
     match (token(&head.headers)?, access) {
         (Some(token), _) => match scopes.of_token(token) {
@@ -80,15 +82,31 @@ fn admit(
             None => Err(unauthorized()),
         },
         (None, Access::Socket) => Ok(Caller::owner(client)),
+        (None, Access::Tcp { .. }) if OPEN.contains(&head.uri.path()) => Ok(Caller::owner(client)),
         (None, Access::Tcp { loopback: true, .. }) if !scopes.have_tokens() => {
+            check_user(&config.socket, head.extensions.get::<Arc<Peer>>().and_then(|p| p.uid()))?;
             Ok(Caller::owner(client))
         }
-        (None, Access::Tcp { .. }) if OPEN.contains(&head.uri.path()) => Ok(Caller::owner(client)),
         (None, Access::Tcp { .. }) => {
             Err(ApiError::new(ErrorCode::Unauthorized, "a token is needed here")
                 .hint(Some("send `Authorization: Bearer TOKEN`, with a scope's token")))
         }
     }
+}
+
+/// Whether this user may ask without a token, as on the Unix socket.
+fn check_user(config: &SocketConfig, uid: Option<u32>) -> Result<(), ApiError> {
+    let own = rustix::process::geteuid().as_raw();
+    let who = match uid {
+        Some(uid) if uid == own || uid == 0 || config.allow_uids.contains(&uid) => return Ok(()),
+        Some(uid) => format!("the user {uid} isn't the daemon's"),
+        None => "it can't be told which user connects".into(),
+    };
+    Err(ApiError::new(ErrorCode::Unauthorized, format!("a token is needed here: {who}")).hint(
+        Some(
+            "`resdex token new SCOPE` makes one; `socket.allow_uids` lets another user in without",
+        ),
+    ))
 }
 
 /// The host that is asked for, lower case, with its port.
@@ -193,7 +211,7 @@ fn client(headers: &HeaderMap) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Config, ScopeConfig, sha256_hex};
+    use crate::config::{ScopeConfig, sha256_hex};
 
     fn head(uri: &str, headers: &[(&str, &str)]) -> Parts {
         let mut request = http::Request::builder().uri(uri);
@@ -210,11 +228,29 @@ mod tests {
         Scopes::new(Arc::new(config))
     }
 
-    fn http() -> HttpConfig {
-        HttpConfig {
+    fn config() -> Config {
+        let http = HttpConfig {
             listen: None,
             allowed_hosts: vec!["bots.example".into(), "exact.example:8080".into()],
             allowed_origins: vec!["https://console.example".into()],
+        };
+        Config { http, ..Config::default() }
+    }
+
+    #[test]
+    fn without_a_token_only_the_daemons_user_is_let_in() {
+        let own = rustix::process::geteuid().as_raw();
+        let config = SocketConfig { allow_uids: vec![12_345], ..SocketConfig::default() };
+        for (uid, allowed) in [
+            (Some(own), true),
+            (Some(0), true),
+            (Some(12_345), true),
+            (Some(12_346), false),
+            (None, false),
+        ] {
+            let checked = check_user(&config, uid).map_err(|error| error.detail.code);
+            assert_eq!(checked.is_ok(), allowed, "{uid:?}");
+            assert!(allowed || checked == Err(ErrorCode::Unauthorized));
         }
     }
 
@@ -222,7 +258,8 @@ mod tests {
     fn hosts_and_origins_are_exact() {
         let access = Access::Tcp { loopback: true, host: Some("10.0.0.7".into()) };
         let admit = |uri: &str, headers: &[(&str, &str)]| {
-            let result = admit(&scopes(false), &http(), &access, &head(uri, headers));
+            let headers = &[headers, &[("authorization", "Bearer s3cret")]].concat();
+            let result = admit(&scopes(true), &config(), &access, &head(uri, headers));
             result.map_err(|error| error.detail.code)
         };
         for (host, allowed) in [
@@ -270,11 +307,11 @@ mod tests {
             &[("host", "evil.example"), token][..],
             &[("host", "localhost"), ("origin", "http://evil.example"), token],
         ] {
-            let refused = admit(&scopes(true), &http(), &access, &head("/mcp", headers));
+            let refused = admit(&scopes(true), &config(), &access, &head("/mcp", headers));
             assert_eq!(refused.unwrap_err().detail.code, ErrorCode::Forbidden);
         }
         let headers = [("host", "x"), ("origin", "http://evil.example")];
-        assert!(admit(&scopes(true), &http(), &Access::Socket, &head("/", &headers)).is_err());
+        assert!(admit(&scopes(true), &config(), &Access::Socket, &head("/", &headers)).is_err());
     }
 
     #[test]
@@ -289,7 +326,9 @@ mod tests {
             (&Access::Socket, true, "/v1/status", None, Ok(None)),
             (&Access::Socket, true, "/v1/status", Some("Bearer s3cret"), bot.clone()),
             (&Access::Socket, true, "/v1/status", Some("Bearer x"), Err(ErrorCode::Unauthorized)),
-            (&loopback, false, "/v1/status", None, Ok(None)),
+            // Who connects isn't known here.
+            (&loopback, false, "/v1/status", None, Err(ErrorCode::Unauthorized)),
+            (&loopback, false, "/healthz", None, Ok(None)),
             (&loopback, true, "/v1/status", None, Err(ErrorCode::Unauthorized)),
             (&loopback, true, "/v1/status", Some("bearer  s3cret"), bot.clone()),
             (&open, true, "/v1/status", Some("Bearer s3cret"), bot),
@@ -302,7 +341,7 @@ mod tests {
         ] {
             let mut headers = vec![("host", "localhost"), ("user-agent", "bot/1")];
             headers.extend(authorization.map(|value| ("authorization", value)));
-            let admitted = admit(&scopes(tokens), &http(), access, &head(path, &headers));
+            let admitted = admit(&scopes(tokens), &config(), access, &head(path, &headers));
             assert_eq!(bound(admitted), expected, "{access:?} {path} {authorization:?}");
         }
     }

@@ -134,11 +134,13 @@ impl Socket {
 
 impl listen::Accept for Socket {
     type Stream = UnixStream;
+    /// Whoever is let in here is let in.
+    type Peer = ();
 
-    async fn accept(&self) -> io::Result<Option<UnixStream>> {
+    async fn accept(&self) -> io::Result<Option<(UnixStream, ())>> {
         let (stream, _) = self.listener.accept().await?;
         Ok(match self.admit(&stream) {
-            Ok(()) => Some(stream),
+            Ok(()) => Some((stream, ())),
             Err(reason) => {
                 tracing::warn!(reason, "a connection was refused");
                 None
