@@ -37,7 +37,7 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use crate::config::Config;
 use crate::index::{IndexStore, ResourceRow, ResourcesRequest};
 use crate::model::{Outcome, ResourceKey, ServerName, SyncCounts};
-use crate::search::filter::Filter;
+use crate::search::filter::{Clause, Filter};
 use crate::sync::control::{Control, TemplateRow};
 use api::{
     ConfigStatus, ErrorCode, IndexStatus, OutcomeKind, ResourceItem, ResourcesQuery,
@@ -99,7 +99,10 @@ impl App {
     ) -> Result<ResourcesResponse, ApiError> {
         let view = self.view(caller, query.scope.as_deref())?;
         let filter = match &query.server {
-            Some(name) => view.of_server(scope::server(name, &self.servers_in(&view))?),
+            Some(name) => {
+                let servers = self.servers_named(&view, Some(std::slice::from_ref(name)))?;
+                view.filter.and(Clause { servers: Some(servers), ..Clause::default() })
+            }
             None => view.filter,
         };
         let after = query.cursor.as_deref().map(parse_cursor).transpose()?;
@@ -206,8 +209,9 @@ impl App {
             *stales += u64::from(stale);
             true
         })?;
+        let shown = self.servers_shown(view)?;
         let mut servers = self.control.statuses();
-        servers.retain(|server| view.filter.allows_server(&server.name));
+        servers.retain(|server| shown.iter().any(|name| name.as_str() == server.name));
         for server in &mut servers {
             let [indexed, skipped, stale] =
                 counts.get(server.name.as_str()).copied().unwrap_or_default();
@@ -269,10 +273,10 @@ impl App {
             let message = "confirm: only the daemon's owner can believe a mass removal";
             return Err(ApiError::new(ErrorCode::Forbidden, message));
         }
-        let seen = self.servers_in(&view);
-        let mut names = scope::servers(request.servers.as_deref(), &seen)?;
+        let mut names = self.servers_named(&view, request.servers.as_deref())?;
         if names.is_empty() && view.bound {
             // None named would mean all there are.
+            let seen = self.servers_shown(&view)?;
             if seen.is_empty() {
                 return Ok(SyncResponse { started: vec![] });
             }
