@@ -145,3 +145,51 @@ async fn dify_gets_its_answers_and_errors_in_its_shape() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_connection_is_kept_for_the_next_request() {
+    let (address, _stop) = start(app()).await;
+    let stream = TcpStream::connect(address).await.unwrap();
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
+    tokio::spawn(connection);
+    for _ in 0..3 {
+        sender.ready().await.unwrap();
+        let request = Request::get("/v1/status").header("host", "localhost");
+        let answer = sender.send_request(request.body(Full::<Bytes>::default()).unwrap());
+        let (head, body) = answer.await.unwrap().into_parts();
+        assert_eq!(head.status, StatusCode::OK);
+        body.collect().await.unwrap();
+    }
+}
+
+/// Tells when it is dropped.
+struct Dropped(tokio::sync::mpsc::Sender<()>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        let _ = self.0.try_send(());
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_nobody_waits_for_is_dropped() {
+    use tokio::io::AsyncWriteExt as _;
+
+    let (begun, mut has_begun) = tokio::sync::mpsc::channel(1);
+    let (dropped, mut was_dropped) = tokio::sync::mpsc::channel(1);
+    let endless = move || async move {
+        let _dropped = Dropped(dropped);
+        begun.send(()).await.unwrap();
+        std::future::pending::<()>().await;
+    };
+    let router = axum::Router::new().route("/", axum::routing::get(endless));
+    let tcp = Tcp::bind("127.0.0.1:0").await.unwrap();
+    let mut stream = TcpStream::connect(tcp.address()).await.unwrap();
+    tokio::spawn(async move { listen::serve(&tcp, router, 4, CancellationToken::new()).await });
+    stream.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+    has_begun.recv().await.unwrap();
+    assert!(was_dropped.try_recv().is_err());
+    drop(stream);
+    was_dropped.recv().await.unwrap();
+}
