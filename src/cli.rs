@@ -6,6 +6,7 @@ pub mod args;
 mod ask;
 mod bridge;
 mod config;
+mod console;
 mod eval;
 mod local;
 mod logs;
@@ -136,6 +137,7 @@ fn run(command: Command) -> Result<(), CliError> {
         Command::Token(args) => match args.command {
             TokenCommand::New(args) => local::token(&args, out),
         },
+        Command::Console(args) => console::open(args, out),
         Command::Mcp(args) => bridge::mcp(args),
         Command::Files(args) => local::files(&args),
         Command::Extract(args) => local::extract(&args, out),

@@ -18,9 +18,9 @@ use sse_stream::SseStream;
 use tokio::net::UnixStream;
 
 use crate::serve::api::{
-    ContextRequest, ContextResponse, ErrorResponse, MCP_UPGRADE, ReadRequest, ReadResponse,
-    ResourcesQuery, ResourcesResponse, SearchRequest, SearchResponse, StatusResponse, SyncRequest,
-    SyncResponse, TemplatesResponse, TraceQuery, TraceResponse,
+    ConsoleResponse, ContextRequest, ContextResponse, ErrorResponse, MCP_UPGRADE, ReadRequest,
+    ReadResponse, ResourcesQuery, ResourcesResponse, SearchRequest, SearchResponse, StatusResponse,
+    SyncRequest, SyncResponse, TemplatesResponse, TraceQuery, TraceResponse,
 };
 
 /// What the daemon is told who asks.
@@ -85,6 +85,11 @@ impl Client {
         }
         let target = format!("/v1/trace?{}", parameters.finish());
         self.call(Method::GET, &target, None::<&()>).await
+    }
+
+    /// A link that opens the console and signs its owner in, once.
+    pub async fn console(&self) -> Result<ConsoleResponse, ClientError> {
+        self.call(Method::POST, "/v1/console", None::<&()>).await
     }
 
     /// A connection that speaks MCP as stdio does, one message a line.

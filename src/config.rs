@@ -20,6 +20,8 @@ mod own;
 mod read;
 pub mod report;
 mod secret;
+pub mod template;
+pub mod token;
 mod tree;
 mod validate;
 mod watch;
@@ -207,6 +209,16 @@ pub struct Follow {
     /// Globs of the URIs to subscribe to. Empty: everything.
     pub subscribe: Vec<String>,
     pub max_subscriptions: usize,
+    pub trust: Trust,
+}
+
+/// What of a server's word spares a reconciliation its reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Trust {
+    /// A resource whose `lastModified` is the same has not changed.
+    pub last_modified: bool,
+    /// A resource stays as it is for the `ttlMs` of its read.
+    pub ttl: bool,
 }
 
 impl Default for Follow {
@@ -219,6 +231,7 @@ impl Default for Follow {
             templates: vec![],
             subscribe: vec![],
             max_subscriptions: 10_000,
+            trust: Trust::default(),
         }
     }
 }

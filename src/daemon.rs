@@ -1,10 +1,12 @@
 //! The one place where everything is wired, supervised, reloaded and shut down.
 //!
-//! In order: the config, the state folder's lock, the index (searches are answered from here on), the
-//! socket, the servers. At the end the other way around, each step within a deadline.
+//! In order: the config, the state folder's lock, the index, the socket (searches are answered from here
+//! on), what another version left of the index, the servers. At the end the other way around, each step within a deadline.
 
 mod disk;
 mod lock;
+mod manager;
+mod rebuild;
 mod reload;
 
 use std::path::{Path, PathBuf};
@@ -19,12 +21,12 @@ use tokio_util::task::TaskTracker;
 
 use crate::cli::{CliError, progress};
 use crate::config::{Config, ConfigWatch};
-use crate::index::tantivy::{TantivyStore, fingerprint};
+use crate::index::tantivy::{Former, TantivyStore, fingerprint};
 use crate::index::writer::{Guard, Writer};
 use crate::index::{IndexError, IndexStore};
 use crate::serve::socket::Socket;
 use crate::serve::tcp::Tcp;
-use crate::serve::{App, http};
+use crate::serve::{App, history, http};
 use crate::sync::control::Control;
 use crate::sync::{Clock, Context, Eras};
 use lock::StateLock;
@@ -64,10 +66,12 @@ async fn run(options: ServeOptions) -> Result<(), CliError> {
     let config = load(&options)?;
     watch.follow(config.watched.clone());
     let _lock = StateLock::take(&options.state)?;
-    let store: Arc<dyn IndexStore> = Arc::new(open_index(&options.state, &config)?);
+    let (store, former) = open_index(&options.state, &config)?;
+    let store: Arc<dyn IndexStore> = Arc::new(store);
     let control = Arc::new(Control::default());
     let app = Arc::new(App::new(store.clone(), control.clone(), Arc::new(config.clone())));
     let (writer, writer_thread) = Writer::guarded(store.clone(), guard(&app, &options.state))?;
+    let _ = app.write_queue.set(writer.queue());
     app.keep_in(&options.state)?;
     let stop = CancellationToken::new();
 
@@ -86,10 +90,18 @@ async fn run(options: ServeOptions) -> Result<(), CliError> {
                     .hint("choose another address with --http, or in [http] listen")
             })?;
             tracing::info!(address = %tcp.address(), "HTTP is answered");
+            app.http.store(Some(Arc::new(tcp.address())));
             Some(tokio::spawn(tcp.serve(app.clone(), connections, stop.clone())))
         }
     };
 
+    tokio::spawn(history::keep(app.clone(), stop.clone()));
+    manager::ready();
+    tokio::spawn(manager::inform(app.clone(), writer.clone(), stop.clone()));
+    let told_to_end = tokio::select! {
+        () = signals.end.received() => true,
+        () = rebuild::run(&app, former, &writer, &options.state) => false,
+    };
     let gone = store.servers()?.into_iter().filter(|name| !config.servers.contains_key(name));
     reload::forget(gone.collect(), &writer, &control).await;
     let context = Arc::new(Context {
@@ -102,15 +114,20 @@ async fn run(options: ServeOptions) -> Result<(), CliError> {
     });
     let children = TaskTracker::new();
     let mut servers = Servers::new(context, writer.clone(), children.clone());
-    servers.start_all(&config);
+    if !told_to_end {
+        servers.start_all(&config);
+    }
     let shown = progress::is_wanted().then(|| {
         let (control, socket, stop) = (control.clone(), options.socket.clone(), stop.clone());
         tokio::spawn(async move { progress::show(control, &socket, stop).await })
     });
 
-    follow(&options, &app, &mut servers, watch, &mut signals).await;
+    if !told_to_end {
+        follow(&options, &app, &mut servers, watch, &mut signals).await;
+    }
 
     tracing::info!("stopping");
+    manager::stopping();
     tokio::spawn(async move {
         signals.end.received().await;
         tracing::warn!("told twice: ended at once");
@@ -148,6 +165,7 @@ async fn follow(
             () = watch.changed() => {}
             _ = signals.reload.recv() => tracing::info!("SIGHUP: the config is read again"),
         }
+        manager::reloading();
         match load(options) {
             Ok(config) => {
                 watch.follow(config.watched.clone());
@@ -166,6 +184,7 @@ async fn follow(
                 app.config_error.store(Some(Arc::new(error.message)));
             }
         }
+        manager::ready();
     }
 }
 
@@ -183,17 +202,24 @@ fn load(options: &ServeOptions) -> Result<Config, CliError> {
 }
 
 /// Opens the index. One that can't be opened is set aside and made anew: it is derived, and what is
-/// set aside may still be looked into.
-fn open_index(state: &Path, config: &Config) -> Result<TantivyStore, CliError> {
+/// set aside may still be looked into. One of another schema is the second of the answer, to be taken
+/// over.
+fn open_index(state: &Path, config: &Config) -> Result<(TantivyStore, Option<Former>), CliError> {
     let folder = state.join("index");
     let error = match TantivyStore::open(&folder, &config.index) {
-        Ok(store) => return Ok(store),
+        Ok(store) => return Ok((store, rebuild::former(state))),
+        Err(IndexError::OtherSchema { .. }) => {
+            tracing::info!("another version made the index; a new one is made of its text");
+            rebuild::set_aside(state, &folder)?;
+            let store = TantivyStore::open(&folder, &config.index)?;
+            return Ok((store, rebuild::former(state)));
+        }
         Err(error) => error,
     };
     let aside = state.join(format!("index.unusable-{}", Utc::now().format("%Y%m%dT%H%M%S")));
     std::fs::rename(&folder, &aside).map_err(|_| CliError::from(error.clone()))?;
     tracing::error!(%error, aside = %aside.display(), "the index is made anew; the old one is set aside, and can be deleted");
-    Ok(TantivyStore::open(&folder, &config.index)?)
+    Ok((TantivyStore::open(&folder, &config.index)?, None))
 }
 
 /// Pauses the writing of the index by the limits that are in force, and shows it in `status`.

@@ -2,6 +2,7 @@
 //!
 //! Nothing above this seam may assume one process, atomic commits across keys, or tantivy's types.
 
+pub mod rebuild;
 pub mod tantivy;
 pub mod writer;
 
@@ -10,6 +11,7 @@ use std::ops::Range;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+use crate::extract::mime::{self, MimeType};
 use crate::model::{
     Audience, Chunk, ContentHash, Fingerprint, Manifest, Outcome, Resource, ResourceKey, ServerName,
 };
@@ -73,6 +75,17 @@ pub fn description_hash(resource: &Resource) -> u64 {
     u64::from_le_bytes(first)
 }
 
+/// Whether a resource's text is of another kind than its server's MIME type says.
+pub fn is_mislabelled(entry: &Entry) -> bool {
+    let declared =
+        entry.resource.mime_type.as_deref().map(|declared| MimeType::parse(declared).essence);
+    let declared = declared.filter(|essence| !essence.is_empty());
+    entry.outcome == Outcome::Indexed
+        && declared.zip(entry.mime_type.as_deref()).is_some_and(|(declared, actual)| {
+            mime::kind_of_type(&declared) != mime::kind_of_type(actual)
+        })
+}
+
 /// One operation on the index. Both are idempotent.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
@@ -125,6 +138,23 @@ pub struct ResourcesRequest {
     pub limit: usize,
     /// Only those that are found by name only.
     pub skipped_only: bool,
+    /// Only this server's, whose URIs begin with this one.
+    pub within: Option<ResourceKey>,
+    /// Only URIs that have this in them, percent-decoded, whatever the case; lower case itself.
+    pub contains: Option<String>,
+}
+
+impl ResourcesRequest {
+    /// Whether a key is one that is asked for, the filter aside.
+    pub fn is_about(&self, server: &str, uri: &str) -> bool {
+        self.within
+            .as_ref()
+            .is_none_or(|within| within.server.as_str() == server && uri.starts_with(&*within.uri))
+            && self.contains.as_ref().is_none_or(|part| {
+                let decoded = percent_encoding::percent_decode_str(uri).decode_utf8_lossy();
+                decoded.to_lowercase().contains(part.as_str())
+            })
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -237,6 +267,8 @@ pub struct IndexStats {
 pub enum IndexError {
     #[error("the index in {folder} can't be opened: {reason}")]
     Open { folder: String, reason: String },
+    #[error("the index in {folder} was made by another version")]
+    OtherSchema { folder: String },
     #[error("the index can't be written: {reason}")]
     Write { reason: String },
     #[error("the index can't be read: {reason}")]

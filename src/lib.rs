@@ -10,6 +10,8 @@
 
 pub mod model;
 
+pub mod metrics;
+
 pub mod config;
 
 pub mod source;
@@ -37,3 +39,8 @@ pub mod cli;
 pub mod daemon;
 
 mod fault;
+
+mod quiet;
+
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;

@@ -7,6 +7,7 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -181,6 +182,8 @@ impl fmt::Debug for ContentHash {
 pub struct Snapshot {
     pub contents: Vec<Content>,
     pub hash: ContentHash,
+    /// For how long it stays as it is, as the server says (`ttlMs` of the modern era); not hashed.
+    pub fresh: Option<Duration>,
 }
 
 impl Snapshot {
@@ -202,7 +205,15 @@ impl Snapshot {
         }
         let mut hash = [0; 16];
         hash.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
-        Self { contents, hash: ContentHash(hash) }
+        Self { contents, hash: ContentHash(hash), fresh: None }
+    }
+
+    /// Bytes of content, as the server sent it.
+    pub fn bytes(&self) -> u64 {
+        let bytes = |content: &Content| match &content.body {
+            Body::Text(text) | Body::Blob(text) => text.len() as u64,
+        };
+        self.contents.iter().map(bytes).sum()
     }
 }
 
@@ -310,6 +321,21 @@ pub struct Chunk {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Fingerprint(pub u64);
 
+impl Fingerprint {
+    /// Of these versions; each has to be below 65,536.
+    pub const fn of(extract: u32, chunk: u32, analyze: u32, schema: u32) -> Self {
+        let text = (extract as u64 & 0xffff) << 16 | (chunk as u64 & 0xffff);
+        let index = (analyze as u64 & 0xffff) << 16 | (schema as u64 & 0xffff);
+        Self(text << 32 | index)
+    }
+
+    /// Whether text and passages are made in the same way, so that an entry can be made again from
+    /// what is stored of it.
+    pub const fn has_text_of(self, other: Self) -> bool {
+        self.0 >> 32 == other.0 >> 32
+    }
+}
+
 /// What became of a resource in the index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "outcome", content = "reason")]
@@ -330,6 +356,8 @@ pub struct Manifest {
     pub fingerprint: Fingerprint,
     pub chunks: u32,
     pub outcome: Outcome,
+    /// Whether its text is of another kind than its server's MIME type says.
+    pub mislabelled: bool,
     pub indexed_at: DateTime<Utc>,
     pub origin: Origin,
 }
@@ -411,8 +439,19 @@ pub struct ServerStatus {
     pub withheld_removals: u64,
     /// For the server's owner: duplicates, missing names, URIs with credentials, noise on stdout.
     pub warnings: Vec<String>,
+    /// What waits, and what is under way.
+    pub queue: SyncQueue,
     /// Counters since the daemon's start.
     pub counts: SyncCounts,
+}
+
+/// Work of a server's task that isn't done yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct SyncQueue {
+    /// Reads that a plan or a notification asks for.
+    pub waiting: u64,
+    /// Reads under way.
+    pub in_flight: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -429,10 +468,14 @@ pub struct SyncCounts {
     pub listings: u64,
     pub reads: u64,
     pub read_failures: u64,
+    /// Bytes of content that reads brought, as the server sent it (base64 for what is binary).
+    pub bytes_read: u64,
     /// Resources (re)indexed because their content or description changed.
     pub indexed: u64,
     /// Reads whose content was what the index already held.
     pub unchanged: u64,
+    /// Reads that the server's `lastModified` or `ttlMs` spared; see the config's `trust`.
+    pub spared: u64,
     pub removed: u64,
     pub notifications: u64,
 }

@@ -6,18 +6,24 @@
 pub mod api;
 pub mod body;
 mod candidates;
+mod console;
 pub mod context;
 pub mod cut;
 pub mod dify;
 pub mod error;
+mod fill;
 pub mod guard;
+pub mod history;
 pub mod http;
 mod listen;
 pub mod mcp;
+pub mod metrics;
 pub mod nearest;
 pub mod pins;
 pub mod read;
+mod resource;
 pub mod scope;
+mod scopes;
 pub mod search;
 pub mod socket;
 pub mod tcp;
@@ -26,8 +32,9 @@ pub mod trace;
 
 use std::collections::HashMap;
 use std::io;
+use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -35,15 +42,18 @@ use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 
 use crate::config::Config;
+use crate::index::writer::WriteQueue;
 use crate::index::{IndexStore, ResourceRow, ResourcesRequest};
-use crate::model::{Outcome, ResourceKey, ServerName, SyncCounts};
+use crate::model::{Outcome, ResourceKey, ServerName, SyncCounts, SyncQueue};
 use crate::search::filter::{Clause, Filter};
 use crate::sync::control::{Control, TemplateRow};
 use api::{
-    ConfigStatus, ErrorCode, IndexStatus, OutcomeKind, ResourceItem, ResourcesQuery,
-    ResourcesResponse, StatusResponse, SyncRequest, SyncResponse, TemplateItem, TemplatesResponse,
+    ConfigStatus, ErrorCode, IndexStatus, ResourcesQuery, ResourcesResponse, StatusResponse,
+    SyncRequest, SyncResponse, TemplateItem, TemplatesResponse,
 };
+use console::session::Sessions;
 use error::ApiError;
+use history::History;
 use pins::Pins;
 use scope::{Caller, Scopes, View};
 use trace::Trace;
@@ -57,11 +67,22 @@ pub struct App {
     pub config_error: ArcSwapOption<String>,
     /// Why nothing is written to the index at the moment.
     pub paused: ArcSwapOption<String>,
+    /// How far what another version made of the index is made anew; the servers wait for it.
+    pub rebuilding: ArcSwapOption<String>,
     started: Instant,
     /// Of `config`, made when first asked for.
     scopes: ArcSwapOption<Scopes>,
     pub pins: Pins,
     pub trace: Trace,
+    pub history: History,
+    /// Who is signed in to the console.
+    pub sessions: Sessions,
+    /// Where TCP is answered, when it is.
+    pub http: ArcSwapOption<SocketAddr>,
+    /// How long answers took, by verb.
+    latency: metrics::Latency,
+    /// What waits for the index's writer.
+    pub write_queue: OnceLock<WriteQueue>,
 }
 
 impl App {
@@ -72,19 +93,26 @@ impl App {
             config: ArcSwap::new(config),
             config_error: ArcSwapOption::empty(),
             paused: ArcSwapOption::empty(),
+            rebuilding: ArcSwapOption::empty(),
             started: Instant::now(),
             scopes: ArcSwapOption::empty(),
             pins: Pins::default(),
             trace: Trace::default(),
+            history: History::default(),
+            sessions: Sessions::default(),
+            http: ArcSwapOption::empty(),
+            latency: metrics::Latency::default(),
+            write_queue: OnceLock::new(),
         }
     }
 
-    /// Keeps what is pinned and what is traced in the state folder, from now on.
+    /// Keeps what is pinned, followed and traced in the state folder, from now on.
     ///
     /// # Errors
     /// The folder's files can't be had.
     pub fn keep_in(&self, state: &Path) -> io::Result<()> {
         self.pins.keep_in(state)?;
+        self.control.added.keep_in(state)?;
         self.trace.keep_in(state)
     }
 
@@ -98,12 +126,19 @@ impl App {
         query: &ResourcesQuery,
     ) -> Result<ResourcesResponse, ApiError> {
         let view = self.view(caller, query.scope.as_deref())?;
-        let filter = match &query.server {
-            Some(name) => {
-                let servers = self.servers_named(&view, Some(std::slice::from_ref(name)))?;
-                view.filter.and(Clause { servers: Some(servers), ..Clause::default() })
+        let within = match (&query.server, &query.prefix) {
+            (Some(name), prefix) => Some(ResourceKey {
+                server: self.server_named(&view, name)?,
+                uri: prefix.as_deref().unwrap_or_default().into(),
+            }),
+            (None, _) => None,
+        };
+        let filter = match (&within, &query.prefix) {
+            (None, Some(prefix)) => {
+                let clause = Clause { uri_prefix: Some(prefix.clone()), ..Clause::default() };
+                view.filter.and(clause)
             }
-            None => view.filter,
+            _ => view.filter,
         };
         let after = query.cursor.as_deref().map(parse_cursor).transpose()?;
         let page = self.store.resources(&ResourcesRequest {
@@ -111,25 +146,11 @@ impl App {
             after,
             limit: api::RESOURCES_PAGE,
             skipped_only: query.skipped,
+            within,
+            contains: query.contains.as_deref().map(str::to_lowercase),
         })?;
         let last = page.resources.last().map(|row| cursor(&row.key));
-        let resources = page.resources.into_iter().map(|row| {
-            let (outcome, reason) = match row.outcome {
-                Outcome::Indexed => (OutcomeKind::Indexed, None),
-                Outcome::Skipped(reason) => (OutcomeKind::Skipped, Some(reason)),
-            };
-            ResourceItem {
-                stale: self.control.is_stale(&row.key),
-                server: row.key.server.to_string(),
-                uri: row.key.uri.to_string(),
-                title: row.title,
-                mime_type: row.mime_type,
-                size: row.size,
-                outcome,
-                reason,
-                indexed_at: row.indexed_at,
-            }
-        });
+        let resources = page.resources.into_iter().map(|row| self.item(row));
         Ok(ResourcesResponse {
             resources: resources.collect(),
             next_cursor: last.filter(|_| page.more),
@@ -151,6 +172,11 @@ impl App {
                 .filter(|title| !title.is_empty())
                 .or(Some(row.template.name).filter(|name| !name.is_empty()))
                 .unwrap_or_else(|| row.template.uri_template.clone()),
+            variables: fill::variables(&row.template.uri_template),
+            followed: match view.bound {
+                true => vec![],
+                false => self.followed(&server, &row.template.uri_template),
+            },
             uri_template: row.template.uri_template,
             description: row.template.description,
             // Expansions outside the scope would be counted too.
@@ -189,6 +215,7 @@ impl App {
                 bytes: stats.bytes,
                 last_commit: stats.last_commit,
                 paused: text(&self.paused),
+                rebuilding: text(&self.rebuilding),
             },
             config: ConfigStatus {
                 error: text(&self.config_error),
@@ -218,7 +245,8 @@ impl App {
             server.listed = indexed + skipped;
             (server.indexed, server.skipped, server.stale) = (indexed, skipped, stale);
             (server.last_error, server.withheld_removals) = (None, 0);
-            (server.warnings, server.counts) = (vec![], SyncCounts::default());
+            (server.warnings, server.queue, server.counts) =
+                (vec![], SyncQueue::default(), SyncCounts::default());
         }
         Ok(StatusResponse {
             version: env!("CARGO_PKG_VERSION").into(),
@@ -230,6 +258,7 @@ impl App {
                 bytes: 0,
                 last_commit: None,
                 paused: None,
+                rebuilding: None,
             },
             config: ConfigStatus::default(),
             servers,
@@ -249,7 +278,7 @@ impl App {
                 filter: filter.clone(),
                 after: after.take(),
                 limit: PAGE,
-                skipped_only: false,
+                ..ResourcesRequest::default()
             })?;
             after = page.resources.last().map(|row| row.key.clone());
             for row in page.resources {

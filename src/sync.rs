@@ -9,6 +9,7 @@
 //! The machine decides and is pure; the task carries out. Must not know how a server is talked to,
 //! nor how the index is made.
 
+pub mod added;
 mod backoff;
 mod catalog;
 pub mod control;
@@ -20,6 +21,8 @@ mod machine;
 mod plan;
 mod schedule;
 mod task;
+mod trust;
+mod warnings;
 
 pub use eras::Eras;
 pub use schedule::Clock;

@@ -16,7 +16,7 @@ use resdex::index::tantivy::TantivyStore;
 use resdex::index::{Change, Entry, IndexStore as _};
 use resdex::model::{
     ContentHash, Document, Fingerprint, Format, Outcome, Part, Resource, ServerName, ServerState,
-    ServerStatus, SyncCounts,
+    ServerStatus, SyncCounts, SyncQueue,
 };
 use resdex::serve::App;
 use resdex::serve::http::{openapi, router};
@@ -24,8 +24,10 @@ use resdex::serve::socket::Socket;
 use resdex::sync::control::{Control, Shared};
 use tokio_util::sync::CancellationToken;
 
+/// What the binary says: the one that was built with the tests, or that of `RESDEX_BINARY`.
 fn resdex(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_resdex"));
+    let binary = std::env::var_os("RESDEX_BINARY");
+    let mut command = Command::new(binary.unwrap_or_else(|| env!("CARGO_BIN_EXE_resdex").into()));
     for name in ["COLUMNS", "RESDEX_CONFIG", "RESDEX_STATE", "RESDEX_SOCKET", "RESDEX_LOG"] {
         command.env_remove(name);
     }
@@ -146,15 +148,10 @@ fn shared(name: &str) -> Arc<Shared> {
         last_error: None,
         withheld_removals: 0,
         warnings: vec![HOSTILE.into()],
+        queue: SyncQueue::default(),
         counts: SyncCounts::default(),
     };
-    Arc::new(Shared {
-        status: status.into(),
-        stale: Default::default(),
-        templates: Default::default(),
-        session: Default::default(),
-        requests: tokio::sync::mpsc::channel(1).0,
-    })
+    Arc::new(Shared::new(status, tokio::sync::mpsc::channel(1).0))
 }
 
 fn entry(uri: &str, title: &str, text: &str) -> Change {
@@ -178,6 +175,13 @@ fn entry(uri: &str, title: &str, text: &str) -> Change {
     }))
 }
 
+fn skipped(uri: &str, reason: &str) -> Change {
+    let Change::Replace(mut entry) = entry(uri, "Logo", "") else { unreachable!() };
+    entry.outcome = Outcome::Skipped(reason.into());
+    entry.chunks.clear();
+    Change::Replace(entry)
+}
+
 /// A daemon's face with a small index, without any server.
 struct Face {
     folder: tempfile::TempDir,
@@ -196,6 +200,7 @@ impl Face {
                 entry("handbook:///refunds.md", "Refunds", "A refund takes 14 days.\n"),
                 entry("handbook:///退款.md", "退款", "退款需要十四天。\n"),
                 entry("handbook:///evil.md", &evil_title, &evil),
+                skipped("handbook:///logo.png", "image/png has no text"),
             ])
             .unwrap();
         store.commit().unwrap();
@@ -251,8 +256,21 @@ fn commands_answer_over_the_socket() {
     assert_eq!(stdout(&read), "A refund takes 14 days.\n");
     assert!(stderr(&read).contains("stale"), "{}", stderr(&read));
 
-    assert_eq!(face.json(&["list"])["resources"].as_array().unwrap().len(), 3);
-    assert_eq!(face.json(&["status"])["index"]["resources"], 3);
+    assert_eq!(face.json(&["list"])["resources"].as_array().unwrap().len(), 4);
+    let skipped = face.json(&["list", "--skipped"]);
+    let [skipped] = &skipped["resources"].as_array().unwrap()[..] else {
+        unreachable!("{skipped}")
+    };
+    assert_eq!(
+        (&skipped["uri"], &skipped["outcome"], &skipped["reason"]),
+        (&"handbook:///logo.png".into(), &"skipped".into(), &"image/png has no text".into())
+    );
+    let shown = stdout(&face.ask(&["list", "--skipped"]));
+    assert!(
+        shown.contains("handbook:///logo.png") && shown.contains("image/png has no text"),
+        "{shown}"
+    );
+    assert_eq!(face.json(&["status"])["index"]["resources"], 4);
     assert_eq!(face.json(&["sync"])["started"], serde_json::json!([]));
     assert_eq!(face.json(&["list", "--templates"])["templates"], serde_json::json!([]));
 }

@@ -15,7 +15,9 @@ mod daemon;
 mod peers;
 
 use std::collections::{BTreeMap, HashSet};
+use std::fmt::Debug;
 use std::path::Path;
+use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use daemon::{Daemon, Stopped};
@@ -24,9 +26,18 @@ use resdex::config::IndexConfig;
 use resdex::index::IndexStore;
 use resdex::index::tantivy::TantivyStore;
 use resdex::model::{Outcome, ServerName};
+use rustix::process::{Signal, kill_process};
 
 /// Kills at random moments, unless `RESDEX_CRASH_CYCLES` says another number.
 const CYCLES: usize = 40;
+
+/// What the moments and the changes are drawn from, unless `RESDEX_CRASH_SEED` says another number.
+const SEED: u64 = 7;
+
+/// A number from the environment, for longer runs by hand.
+fn from_environment<T: FromStr<Err: Debug>>(name: &str, otherwise: T) -> T {
+    std::env::var(name).map_or(otherwise, |number| number.parse().expect(name))
+}
 
 const LIMITS: &str = "[limits]\nrelist_interval = \"20ms\"\nreread_interval = \"20ms\"\n\
     removal_confirmation = \"20ms\"\nretry_delay = \"20ms\"\nmin_free_disk_bytes = 0\n\
@@ -178,9 +189,8 @@ impl Bench {
 
 #[test]
 fn dying_at_any_moment_leaves_an_index_that_is_right() {
-    let cycles = std::env::var("RESDEX_CRASH_CYCLES").ok();
-    let cycles = cycles.map_or(CYCLES, |cycles| cycles.parse().unwrap());
-    let mut bench = bench(30, 7);
+    let cycles = from_environment("RESDEX_CRASH_CYCLES", CYCLES);
+    let mut bench = bench(30, from_environment("RESDEX_CRASH_SEED", SEED));
     let mut stopped = Stopped::new(&bench.config());
     for _ in 0..cycles {
         let daemon = stopped.start_with(&[]);
@@ -190,6 +200,11 @@ fn dying_at_any_moment_leaves_an_index_that_is_right() {
         while Instant::now() < moment {
             bench.pages.change();
             std::thread::sleep(Duration::from_millis(5));
+        }
+        // Now and then it is told to end, and killed for taking its time.
+        if bench.pages.random(4) == 0 {
+            kill_process(daemon.pid(), Signal::TERM).unwrap();
+            std::thread::sleep(Duration::from_millis(bench.pages.random(300) as u64));
         }
         stopped = daemon.kill();
         bench.pages.check(stopped.folder());
@@ -251,6 +266,27 @@ fn dying_at_every_point_leaves_an_index_that_is_right() {
 }
 
 #[test]
+fn a_panic_of_our_own_is_gone_by_itself() {
+    let points = ["sync.listed:1", "sync.read:3", "sync.flushed:1"];
+    let points =
+        points.into_iter().chain(["writer.applied:2", "index.prepared:1", "index.committed:1"]);
+    for (at, point) in points.enumerate() {
+        let mut bench = bench(10, at as u64);
+        let panics = format!("{point}:panic");
+        let daemon =
+            Stopped::new(&bench.config()).start_with(&[("RESDEX_FAIL_POINT", panics.as_str())]);
+        daemon.wait_until("it answers", |daemon| daemon.ask(&["status"]));
+        bench.pages.complete(&daemon);
+        bench.pages.change();
+        bench.pages.complete(&daemon);
+        assert!(daemon.logged("at the fail point"), "{point} is never passed");
+        let stopped = daemon.kill();
+        bench.pages.check(stopped.folder());
+        assert_eq!(bench.pages.held, bench.pages.revisions, "after {point}");
+    }
+}
+
+#[test]
 fn dying_while_a_server_is_taken_out_leaves_nothing_of_it() {
     for point in ["reload.ended", "reload.forgotten"] {
         let mut bench = bench(5, 1);
@@ -303,7 +339,7 @@ fn a_full_disk_pauses_the_writing_and_nothing_else() {
     }
     // A paused daemon ends when it is told to, and starts.
     let mut daemon = daemon;
-    rustix::process::kill_process(daemon.pid(), rustix::process::Signal::TERM).unwrap();
+    kill_process(daemon.pid(), Signal::TERM).unwrap();
     assert_eq!(daemon.ended(), Some(0));
     let daemon = daemon.kill().start();
     daemon.found("\"page3 revision0\"", &uri(3));

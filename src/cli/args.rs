@@ -21,6 +21,7 @@ First steps:
   resdex serve --config config/resdex.toml     start the daemon; it also takes a .mcp.json
   resdex search refund deadline                ask it, in any language
   resdex status                                what it knows, and what is wrong
+  resdex console                               all of it in a browser, when serve has --http
 
 Exit codes: 0 done; 1 failed; 2 wrong usage or config; 3 no daemon answers at the socket;
 75 another daemon holds this state folder.";
@@ -37,6 +38,7 @@ pub enum Command {
     Events(Events),
     Trace(Trace),
     Token(TokenArgs),
+    Console(Console),
     Mcp(Mcp),
     Files(Files),
     Extract(Extract),
@@ -322,6 +324,23 @@ pub struct TokenNew {
     /// Print one JSON document and nothing else
     #[arg(long)]
     pub json: bool,
+}
+
+/// Open the daemon's web console, signed in
+///
+/// The daemon has to answer on TCP (`serve --http 127.0.0.1:7878`). A link that signs you in once, within
+/// two minutes, is opened in your browser; where there is none it is printed.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  resdex console
+  resdex console --print          the link, to open it elsewhere")]
+pub struct Console {
+    /// Print the link instead of opening it
+    #[arg(long)]
+    pub print: bool,
+    #[command(flatten)]
+    pub output: Output,
 }
 
 /// Be an MCP server on stdio in front of the daemon; start one if none runs

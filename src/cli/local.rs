@@ -9,7 +9,7 @@ use super::args::{Cli, Completions, Extract, Files, Man, TokenNew};
 use super::text::{self};
 use super::{CliError, Out, logs, note};
 use crate::chunk;
-use crate::config::{Limits, sha256_hex};
+use crate::config::{Limits, token};
 use crate::extract::{self, Extraction};
 use crate::model::{Body, Content, Document, Format, Resource, Snapshot};
 use crate::source::files;
@@ -114,24 +114,15 @@ pub fn files(args: &Files) -> Result<(), CliError> {
     served.map_err(|error| CliError::failed(error.to_string()))
 }
 
-/// A token of 256 random bits, and what the config keeps of it.
+/// A token, and what the config keeps of it.
 pub fn token(args: &TokenNew, out: &Out) -> Result<(), CliError> {
-    let mut random = [0; 32];
-    rustix::rand::getrandom(&mut random[..], rustix::rand::GetRandomFlags::empty())
-        .map_err(|error| CliError::failed(format!("no random bytes can be had: {error}")))?;
-    let token = format!("rdx_{}", base64::prelude::BASE64_URL_SAFE_NO_PAD.encode(random));
-    let hash = sha256_hex(&token);
+    let token = token::new().map_err(CliError::failed)?;
     if args.json {
         return out.json(&serde_json::json!({
-            "scope": args.scope, "token": token, "token_sha256": hash,
+            "scope": args.scope, "token": token.secret, "token_sha256": token.sha256,
         }));
     }
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    let scope = match args.scope.chars().all(plain) && !args.scope.is_empty() {
-        true => args.scope.clone(),
-        false => format!("{:?}", args.scope),
-    };
-    out.print(&format!("{token}\n\n[scopes.{}]\ntoken_sha256 = \"{hash}\"\n", text::line(&scope)))?;
+    out.print(&format!("{}\n\n{}", token.secret, text::block(&token.config(&args.scope))))?;
     note("the token is shown this once; the two lines belong in the config");
     Ok(())
 }

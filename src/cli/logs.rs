@@ -7,8 +7,9 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use super::{progress, text};
 
-/// What is logged unless RESDEX_LOG says otherwise. What of rmcp matters becomes an error of ours.
-const DEFAULT: &str = "info,rmcp=off,tokio_cron_scheduler=warn";
+/// What is logged unless RESDEX_LOG says otherwise. What of rmcp matters becomes an error of ours;
+/// tantivy warns of merges that a commit has overtaken, which is no harm.
+const DEFAULT: &str = "info,rmcp=off,tantivy=error,tokio_cron_scheduler=warn";
 
 /// On a terminal the bars and their calm line tell the rest.
 const ON_A_TERMINAL: &str = "warn,rmcp=off";

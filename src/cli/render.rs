@@ -199,6 +199,9 @@ pub fn status(answer: &StatusResponse, now: DateTime<Utc>, look: Look) -> String
     if let Some(reason) = &index.paused {
         out += &format!("{} {}\n", look.red("writing pauses:"), text::line(reason));
     }
+    if let Some(progress) = &index.rebuilding {
+        out += &format!("{} {}\n", look.yellow("the index is rebuilt:"), text::line(progress));
+    }
     if let Some(error) = &answer.config.error {
         out += &format!(
             "{} the config before it is in force:\n{}\n",
@@ -290,7 +293,9 @@ fn advice(state: ServerState) -> Option<&'static str> {
             Some("set the credentials that it wants in its `headers` or `env`")
         }
         ServerState::Failed => Some("`resdex sync` tries it again"),
-        ServerState::NoListing => Some("it lists no resources; configure `templates` for it"),
+        ServerState::NoListing => Some(
+            "it lists no resources: configure `templates` for it, or leave it out if it has tools only",
+        ),
         ServerState::Connecting
         | ServerState::Listing
         | ServerState::Syncing
@@ -334,7 +339,7 @@ pub fn event(event: &serde_json::Value, at: DateTime<Utc>, look: Look) -> String
     let mut parts = vec![look.dim(&at.format("%H:%M:%S").to_string())];
     parts.push(match kind {
         "error" => look.red(kind),
-        "withheld" | "reconnect" | "lagged" => look.yellow(kind),
+        "withheld" | "warning" | "reconnect" | "lagged" => look.yellow(kind),
         _ => look.bold(&text::line(kind)),
     });
     parts.extend(string("server").map(|server| text::line(server).into_owned()));

@@ -33,6 +33,10 @@ impl fmt::Display for ConfigError {
     }
 }
 
+/// Most that is told of one file. One with more is no config, and to find the places of all would take
+/// the square of its length.
+pub(super) const MAX_ERRORS: usize = 50;
+
 /// Everything that is wrong with the config files, at least one thing. One line each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigErrors(pub Vec<ConfigError>);

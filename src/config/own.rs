@@ -8,7 +8,7 @@ use super::expand::Text;
 use super::read::Reader;
 use super::tree::Entry;
 use super::{
-    Config, Follow, Limits, ProtocolChoice, ScopeConfig, TemplateConfig, expand, validate,
+    Config, Follow, Limits, ProtocolChoice, ScopeConfig, TemplateConfig, Trust, expand, validate,
 };
 use crate::model::ServerName;
 
@@ -20,8 +20,16 @@ pub(super) use globals::{Limit, limit_fields};
 const SECTIONS: [&str; 8] =
     ["sync", "limits", "index", "http", "socket", "trace", "servers", "scopes"];
 pub(super) const TEMPLATE: [&str; 2] = ["uri", "values"];
-const FOLLOW: [&str; 7] =
-    ["schedule", "include", "exclude", "protocol", "templates", "subscribe", "max_subscriptions"];
+const FOLLOW: [&str; 8] = [
+    "schedule",
+    "include",
+    "exclude",
+    "protocol",
+    "templates",
+    "subscribe",
+    "max_subscriptions",
+    "trust",
+];
 /// What a server of its own kind has besides.
 const SERVER: [&str; 10] = [
     "command",
@@ -96,6 +104,7 @@ pub(super) struct FollowKeys {
     templates: Option<Vec<TemplateConfig>>,
     subscribe: Option<Vec<String>>,
     max_subscriptions: Option<usize>,
+    trust: Option<Trust>,
 }
 
 impl FollowKeys {
@@ -106,8 +115,16 @@ impl FollowKeys {
                 *place = value;
             }
         }
-        let Self { schedule, include, exclude, protocol, templates, subscribe, max_subscriptions } =
-            self;
+        let Self {
+            schedule,
+            include,
+            exclude,
+            protocol,
+            templates,
+            subscribe,
+            max_subscriptions,
+            trust,
+        } = self;
         if schedule.is_some() {
             follow.schedule = schedule;
         }
@@ -117,6 +134,7 @@ impl FollowKeys {
         put(&mut follow.templates, templates);
         put(&mut follow.subscribe, subscribe);
         put(&mut follow.max_subscriptions, max_subscriptions);
+        put(&mut follow.trust, trust);
     }
 }
 
@@ -287,6 +305,16 @@ fn follow_key(reader: &mut Reader<'_>, entry: &Entry, follow: &mut FollowKeys) -
                 None => Err(format!("must be \"auto\", \"legacy\" or \"modern\", not {text:?}")),
             });
             follow.protocol = text.and_then(|text| choice(&text));
+        }
+        "trust" => {
+            let known = |word: &str| match word {
+                "last_modified" | "ttl" => Ok(()),
+                _ => Err(format!("must be \"last_modified\" or \"ttl\", not {word:?}")),
+            };
+            follow.trust = reader.strings_that(entry, known).map(|words| {
+                let has = |word: &str| words.iter().any(|given| given == word);
+                Trust { last_modified: has("last_modified"), ttl: has("ttl") }
+            });
         }
         "templates" => follow.templates = templates(reader, entry),
         _ => return false,

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::error::ConfigError;
+use super::error::{ConfigError, MAX_ERRORS};
 use super::tree::{Entry, Node, Source, Value};
 
 /// Longest duration that means anything here: a year.
@@ -20,8 +20,10 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn error(&mut self, at: usize, message: impl Into<String>, hint: Option<String>) {
-        let error = self.source.error(at, message, hint);
-        self.errors.push(error);
+        if self.errors.len() < MAX_ERRORS {
+            let error = self.source.error(at, message, hint);
+            self.errors.push(error);
+        }
     }
 
     fn expected(&mut self, entry: &Entry, what: &str) {

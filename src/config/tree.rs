@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use jsonc_parser::ast;
 use toml::de::{DeTable, DeValue};
 
-use super::error::ConfigError;
+use super::error::{ConfigError, MAX_ERRORS};
 
 /// A config larger than this isn't one; bytes.
 const MAX_FILE_BYTES: usize = 16 << 20;
@@ -240,6 +240,7 @@ fn parse_toml(path: &Path, text: &str) -> Result<Node, Vec<ConfigError>> {
         // Only the parser's message: its full text quotes the line, which may hold a secret.
         return Err(errors
             .into_iter()
+            .take(MAX_ERRORS)
             .map(|error| {
                 let place = error.span().map(|span| place(text, span.start));
                 ConfigError {

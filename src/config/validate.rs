@@ -4,9 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use chrono::{TimeZone, Utc};
-use iri_string::template::UriTemplateStr;
 
 use super::expand::Missing;
+use super::template::Template;
 
 /// A schedule: cron with six fields, seconds first, as the scheduler reads it.
 pub(super) fn schedule(text: &str) -> Result<(), String> {
@@ -56,9 +56,9 @@ pub(super) fn template<'v>(
     uri: &str,
     mut values: impl Iterator<Item = &'v String>,
 ) -> Result<(), String> {
-    let template = UriTemplateStr::new(uri)
+    let template = Template::parse(uri)
         .map_err(|why| format!("{uri:?} isn't a URI template (RFC 6570): {why}"))?;
-    let known: Vec<&str> = template.variables().map(|name| name.as_str()).collect();
+    let known: Vec<&str> = template.variables().collect();
     if known.is_empty() {
         return Err(format!("{uri:?} has no variable, so it's no template"));
     }

@@ -82,6 +82,7 @@ impl Toml {
             templates,
             subscribe,
             max_subscriptions,
+            trust,
         } = follow;
         if let Some(schedule) = schedule {
             self.value("schedule", schedule.as_str());
@@ -97,6 +98,9 @@ impl Toml {
         if *max_subscriptions != Follow::default().max_subscriptions {
             self.value("max_subscriptions", *max_subscriptions as i64);
         }
+        let trusted = [(trust.last_modified, "last_modified"), (trust.ttl, "ttl")];
+        let trusted = trusted.into_iter().filter(|(trusted, _)| *trusted);
+        self.list("trust", &trusted.map(|(_, word)| word.to_owned()).collect::<Vec<_>>());
         for TemplateConfig { uri, values } in templates {
             let mut path = path.to_vec();
             path.push("templates");

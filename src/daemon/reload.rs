@@ -145,3 +145,42 @@ impl Servers {
         join_all(ending.into_iter().map(stop)).await.into_iter().flatten().collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::Semaphore;
+
+    use super::*;
+    use crate::index::writer::Writer;
+    use crate::model::Fingerprint;
+    use crate::serve::fake::FakeStore;
+    use crate::sync::{Clock, Eras};
+
+    #[tokio::test]
+    async fn who_does_not_end_in_time_is_named() {
+        let store = Arc::new(FakeStore::default());
+        let (writer, _thread) = Writer::start(store.clone()).unwrap();
+        let context = Arc::new(Context {
+            store,
+            control: Arc::default(),
+            clock: Clock::start().await.unwrap(),
+            eras: Eras::default(),
+            fingerprint: Fingerprint(1),
+            reads: Arc::new(Semaphore::new(1)),
+        });
+        let mut servers = Servers::new(context, writer, TaskTracker::new());
+        for (name, ends) in [("quick", true), ("slow", false), ("stuck", false)] {
+            let task = async move {
+                if !ends {
+                    std::future::pending::<()>().await;
+                }
+            };
+            let running = Running::of(tokio::spawn(task));
+            servers.running.insert(ServerName::new(name).unwrap(), running);
+        }
+        let named = servers.stop_all(Duration::from_millis(500)).await;
+        let named: Vec<&str> = named.iter().map(ServerName::as_str).collect();
+        assert_eq!(named, ["slow", "stuck"]);
+        assert!(servers.stop_all(Duration::ZERO).await.is_empty());
+    }
+}

@@ -5,6 +5,7 @@
 //! * `query`: what was asked → tantivy's query; `words`: what its words mean for relevance and
 //!   highlights; `collect`: the best resources of a query; `search`: all of it together.
 //! * `analyzer`: our analyzers as tantivy's tokenizers; `queue`: what waits for its threads.
+//! * `former`: an index of another schema, of which the stored text is still good.
 //! * `directory`: the folder, with commits that survive a power cut.
 //!
 //! What a killed process leaves behind (lock files, half-written segments) is harmless: locks are the
@@ -13,6 +14,7 @@
 pub mod analyzer;
 mod collect;
 mod directory;
+mod former;
 mod manifest;
 mod query;
 mod queue;
@@ -28,11 +30,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ::tantivy::directory::{Directory, MmapDirectory, RamDirectory};
 use ::tantivy::indexer::{IndexWriterOptions, LogMergePolicy, UserOperation};
-use ::tantivy::schema::Term;
+use ::tantivy::schema::{Schema, Term};
 use ::tantivy::tokenizer::{TextAnalyzer, TokenizerManager};
-use ::tantivy::{Index, IndexBuilder, IndexReader, IndexSettings, IndexWriter, ReloadPolicy};
+use ::tantivy::{
+    Index, IndexBuilder, IndexReader, IndexSettings, IndexWriter, Opstamp, ReloadPolicy,
+    TantivyError,
+};
 use arc_swap::ArcSwap;
 use chrono::{DateTime, Utc};
+
+pub use self::former::Former;
 
 use self::analyzer::{Pool, PooledTokenizer};
 use self::directory::Synced;
@@ -56,13 +63,8 @@ const MAX_HEAP_PER_THREAD: usize = 4_000_000_000;
 const CACHED_BLOCKS: usize = 16;
 
 /// What entries are made of at present. An entry with another fingerprint is to be made again.
-pub fn fingerprint() -> Fingerprint {
-    let versions = [extract::VERSION, chunk::VERSION, analyze::VERSION, schema::VERSION];
-    // FNV-1a: the same on every machine and in every build.
-    let bytes = versions.iter().flat_map(|version| version.to_le_bytes());
-    Fingerprint(bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    }))
+pub const fn fingerprint() -> Fingerprint {
+    Fingerprint::of(extract::VERSION, chunk::VERSION, analyze::VERSION, schema::VERSION)
 }
 
 /// Where the index's files are.
@@ -92,15 +94,22 @@ impl TantivyStore {
     /// Opens the index in a folder, or makes one there. The caller holds the folder's lock.
     ///
     /// # Errors
-    /// [`IndexError::Open`] when what is there can't be read or has another schema; the index is
-    /// derived, so it may be set aside and made again.
+    /// [`IndexError::OtherSchema`] when another version made what is there, which [`Former`] may
+    /// read; [`IndexError::Open`] when it can't be read. The index is derived, so it may be set aside
+    /// and made again.
     pub fn open(folder: &Path, config: &IndexConfig) -> Result<Self, IndexError> {
-        let failed =
-            |reason: String| IndexError::Open { folder: folder.display().to_string(), reason };
+        let shown = || folder.display().to_string();
+        let failed = |reason: String| IndexError::Open { folder: shown(), reason };
         std::fs::create_dir_all(folder).map_err(|e| failed(e.to_string()))?;
         let directory = MmapDirectory::open(folder).map_err(|e| failed(e.to_string()))?;
-        Self::with_directory(Box::new(Synced(directory)), Home::Folder(folder.to_owned()), config)
-            .map_err(|e| failed(e.to_string()))
+        let home = Home::Folder(folder.to_owned());
+        let opened = Self::with_directory(Box::new(Synced(directory)), home, config);
+        opened.map_err(|error| match error {
+            TantivyError::SchemaError(_) if Former::open(folder).is_ok() => {
+                IndexError::OtherSchema { folder: shown() }
+            }
+            other => failed(other.to_string()),
+        })
     }
 
     /// An index that lives in memory only, for tests and `eval`.
@@ -110,7 +119,8 @@ impl TantivyStore {
     pub fn in_memory() -> Result<Self, IndexError> {
         let config = IndexConfig { threads: 1, ..IndexConfig::default() };
         let memory = RamDirectory::create();
-        Self::with_directory(Box::new(memory.clone()), Home::Memory(memory), &config)
+        let home = Home::Memory(memory.clone());
+        Self::with_directory(Box::new(memory), home, &config)
             .map_err(|e| IndexError::Open { folder: "memory".into(), reason: e.to_string() })
     }
 
@@ -118,6 +128,15 @@ impl TantivyStore {
         directory: Box<dyn Directory>,
         home: Home,
         config: &IndexConfig,
+    ) -> ::tantivy::Result<Self> {
+        Self::with_schema(directory, home, config, schema::schema())
+    }
+
+    fn with_schema(
+        directory: Box<dyn Directory>,
+        home: Home,
+        config: &IndexConfig,
+        (schema, fields): (Schema, Fields),
     ) -> ::tantivy::Result<Self> {
         let pool = Pool::default();
         let tokenizers = TokenizerManager::default();
@@ -127,7 +146,6 @@ impl TantivyStore {
             let tokenizer = PooledTokenizer::new(pool.clone(), field);
             tokenizers.register(name, TextAnalyzer::builder(tokenizer).build());
         }
-        let (schema, fields) = schema::schema();
         let index = IndexBuilder::new()
             .schema(schema)
             .settings(IndexSettings::default())
@@ -175,11 +193,30 @@ impl TantivyStore {
         // What was replaced goes away when it makes up a quarter of a segment.
         policy.set_del_docs_ratio_before_merge(0.25);
         writer.set_merge_policy(Box::new(policy));
-        // A new writer numbers its first operation like the last commit. A merge that starts before
-        // the next commit would take a deletion of that number for one of the last commit's, and
-        // lose it for segments that had some: the resource would stay twice. This takes the number.
-        writer.run([])?;
+        // What a killed process or a failed commit left isn't named by any commit. Should it stay,
+        // it is collected after the next one.
+        let _ = writer.garbage_collect_files().wait();
+        self.outnumber(&writer)?;
         Ok(writer)
+    }
+
+    /// Makes the numbers of a new writer's operations higher than those in use.
+    ///
+    /// Tantivy counts from the number of the last commit on, that one included. Two things would go wrong
+    /// with a number that is in use: a merge that starts before the next commit takes a deletion of
+    /// that number for one of the last commit's, and loses it for segments that had some, so that the
+    /// resource stays twice; and a list of deletions that a killed process or a failed commit left
+    /// behind has the name that the next commit wants to give its own, so that no commit succeeds
+    /// any more.
+    fn outnumber(&self, writer: &IndexWriter<Queued>) -> ::tantivy::Result<()> {
+        let files = self.index.directory().list_managed_files();
+        let used = files.iter().filter_map(|file| {
+            let name = file.to_str()?.strip_suffix(".del")?;
+            name.rsplit_once('.')?.1.parse::<Opstamp>().ok()
+        });
+        let used = used.max().unwrap_or_default();
+        while writer.run([])? < used {}
+        Ok(())
     }
 
     /// Runs something with the writer, which is made if there is none.
@@ -275,7 +312,14 @@ impl IndexStore for TantivyStore {
         let shown = view.searcher.segment_readers().iter().map(|segment| segment.segment_id());
         // Segments are merged after a commit. Until the view moves on, searches go through the small
         // ones, and the disk keeps them.
-        if shown.eq(segments) { Ok(()) } else { self.publish() }
+        if !shown.eq(segments) {
+            self.publish()?;
+        }
+        // A merge that a commit has overtaken comes to nothing, and leaves its files.
+        match &*lock(&self.writer) {
+            Some(writer) => writer.garbage_collect_files().wait().map(drop).map_err(write_error),
+            None => Ok(()),
+        }
     }
 
     fn rollback(&self) -> Result<(), IndexError> {

@@ -23,6 +23,7 @@
 //! Changes that wait are held to a budget of bytes; who brings more waits asynchronously.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -77,6 +78,17 @@ pub struct WriterHandle {
     lost: Lost,
 }
 
+/// How much waits for the writer.
+#[derive(Clone, Debug)]
+pub struct WriteQueue(Arc<Semaphore>);
+
+impl WriteQueue {
+    /// About how many bytes of changes wait.
+    pub fn bytes(&self) -> u64 {
+        (BUDGET as usize).saturating_sub(self.0.available_permits()) as u64
+    }
+}
+
 type Lost = Arc<Mutex<Option<IndexError>>>;
 type Done = oneshot::Sender<Result<(), IndexError>>;
 
@@ -94,6 +106,8 @@ enum Message {
         permit: OwnedSemaphorePermit,
     },
     Flush(Done),
+    /// Answered at once by a writer that isn't stuck, whether or not it may write.
+    Ping(oneshot::Sender<()>),
     Stop,
 }
 
@@ -188,6 +202,22 @@ impl WriterHandle {
         lost.map_or(flushed, Err)
     }
 
+    /// Waits for a sign of life, which a writer gives that waits for work or for room, and between
+    /// two of its steps; it changes nothing.
+    ///
+    /// # Errors
+    /// [`IndexError::Stopped`] when the writer is gone.
+    pub async fn ping(&self) -> Result<(), IndexError> {
+        let (answer, answered) = oneshot::channel();
+        self.sender.send(Message::Ping(answer)).map_err(|_| IndexError::Stopped)?;
+        answered.await.map_err(|_| IndexError::Stopped)
+    }
+
+    /// A look at what waits, for as long as there are handles.
+    pub fn queue(&self) -> WriteQueue {
+        WriteQueue(self.budget.clone())
+    }
+
     async fn send(&self, changes: Vec<Change>, report: Report) -> Result<(), IndexError> {
         let bytes = changes.iter().map(bytes_of).fold(0, usize::saturating_add);
         let permits = u32::try_from(bytes).unwrap_or(BUDGET).clamp(1, BUDGET);
@@ -249,6 +279,8 @@ impl Loop {
             match message {
                 Message::Changes { changes, report, permit } => self.apply(changes, report, permit),
                 Message::Flush(done) => self.reports.push(Report::Waiting(done)),
+                // [`Loop::receive`] has answered them.
+                Message::Ping(_) => {}
                 // What is queued behind it came too late only if its sender is told so: a sender
                 // that got in before the channel closed is still served.
                 Message::Stop => self.stopping = true,
@@ -262,7 +294,8 @@ impl Loop {
 
     /// The next message; commits when there is a reason to and none is waiting.
     fn next(&mut self) -> Option<Message> {
-        if let Some(message) = self.backlog.pop_front().or_else(|| self.receiver.try_recv().ok()) {
+        let waiting = self.backlog.pop_front();
+        if let Some(message) = waiting.or_else(|| self.receive(Some(Duration::ZERO)).ok()) {
             return Some(message);
         }
         if self.stopping {
@@ -273,20 +306,39 @@ impl Loop {
         }
         if let Some(since) = self.since {
             let left = MAX_UNCOMMITTED.saturating_sub(since.elapsed());
-            match self.receiver.recv_timeout(left) {
+            match self.receive(Some(left)) {
                 Ok(message) => return Some(message),
                 Err(RecvTimeoutError::Timeout) => self.commit(),
                 Err(RecvTimeoutError::Disconnected) => return None,
             }
         }
         while let Some(idle) = self.settle_after {
-            match self.receiver.recv_timeout(idle) {
+            match self.receive(Some(idle)) {
                 Ok(message) => return Some(message),
                 Err(RecvTimeoutError::Timeout) => self.settle(idle),
                 Err(RecvTimeoutError::Disconnected) => return None,
             }
         }
-        self.receiver.recv().ok()
+        self.receive(None).ok()
+    }
+
+    /// Waits for a message, for so long or for ever. Pings are answered on the way: to be asked
+    /// whether it lives mustn't keep the writer from what it does when it is idle.
+    fn receive(&self, wait: Option<Duration>) -> Result<Message, RecvTimeoutError> {
+        let deadline = wait.map(|wait| Instant::now() + wait);
+        loop {
+            let message = match deadline {
+                Some(deadline) => {
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    self.receiver.recv_timeout(left)?
+                }
+                None => self.receiver.recv().map_err(|_| RecvTimeoutError::Disconnected)?,
+            };
+            match message {
+                Message::Ping(answer) => drop(answer.send(())),
+                other => return Ok(other),
+            }
+        }
     }
 
     /// Waits until there is room; the reason, when the end comes first. What was applied by then is
@@ -300,7 +352,7 @@ impl Loop {
                 self.commit();
                 self.pause(&reason, Paused::NoRoom);
             }
-            match self.receiver.recv_timeout(ROOM_WAIT) {
+            match self.receive(Some(ROOM_WAIT)) {
                 Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => self.stopping = true,
                 Ok(message) => self.backlog.push_back(message),
                 Err(RecvTimeoutError::Timeout) => {}
@@ -345,8 +397,11 @@ impl Loop {
         }
         self.reports.push(report);
         self.since.get_or_insert_with(Instant::now);
-        let applied = self.store.apply(changes);
-        fault::point("writer.applied");
+        let applied = unpanicked(|| {
+            self.store.apply(changes)?;
+            fault::point("writer.applied");
+            Ok(())
+        });
         drop(permit);
         if let Err(error) = applied {
             self.fail(error);
@@ -357,7 +412,7 @@ impl Loop {
         // Nothing applied: whoever waits has nothing to wait for.
         let committed = if self.since.is_some() {
             self.settle_after = Some(FIRST_SETTLE);
-            let committed = self.store.commit();
+            let committed = unpanicked(|| self.store.commit());
             if committed.is_ok() {
                 self.go_on();
             }
@@ -372,7 +427,10 @@ impl Loop {
     }
 
     fn fail(&mut self, error: IndexError) {
-        tracing::warn!(%error, "changes to the index were rolled back");
+        // While it fails again and again, once is enough.
+        if self.paused != Some(Paused::Failed) {
+            tracing::warn!(%error, "changes to the index were rolled back");
+        }
         if let Err(again) = self.store.rollback() {
             tracing::error!(error = %again, "the index can't be rolled back");
         }
@@ -391,6 +449,14 @@ impl Loop {
             }
         }
     }
+}
+
+/// A panic of the engine is an error like any other: the writer has to outlive it, and a roll-back
+/// throws away whatever it left half done.
+fn unpanicked(call: impl FnOnce() -> Result<(), IndexError>) -> Result<(), IndexError> {
+    let reason = "the index's engine panicked (the log says where)";
+    catch_unwind(AssertUnwindSafe(call))
+        .unwrap_or_else(|_| Err(IndexError::Write { reason: reason.into() }))
 }
 
 /// What is in there is replaced whole, so it stays whole when a thread dies with the lock.

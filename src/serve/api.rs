@@ -9,8 +9,10 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::model::ServerStatus;
 
+mod look;
 mod plug;
 
+pub use look::*;
 pub use plug::*;
 
 /// Most hits of one answer.
@@ -252,6 +254,12 @@ pub struct ResourcesQuery {
     /// Only those that are found by name only.
     #[serde(default)]
     pub skipped: bool,
+    /// Only URIs that begin with this, byte for byte.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<String>,
+    /// Only URIs that have this in them, percent-decoded, whatever the case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contains: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -302,6 +310,12 @@ pub struct TemplateItem {
     pub description: Option<String>,
     /// How many of its expansions are followed.
     pub expanded: u64,
+    /// In their order; none where the template isn't one.
+    #[serde(default)]
+    pub variables: Vec<String>,
+    /// Expansions that were chosen at run time to be followed.
+    #[serde(default)]
+    pub followed: Vec<String>,
 }
 
 /// `GET /v1/status`
@@ -325,6 +339,9 @@ pub struct IndexStatus {
     /// Why nothing is written at the moment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<String>,
+    /// How far what another version made is made anew; the servers wait for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rebuilding: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]

@@ -39,6 +39,11 @@ impl ApiError {
         ))
     }
 
+    /// A resource that was there a moment ago.
+    pub fn not_indexed(uri: &str) -> Self {
+        Self::new(ErrorCode::NotFound, format!("the index doesn't hold {uri}"))
+    }
+
     pub fn hint(mut self, hint: Option<impl Into<String>>) -> Self {
         self.detail.hint = hint.map(Into::into);
         self

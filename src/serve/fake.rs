@@ -131,6 +131,7 @@ impl IndexStore for FakeStore {
                 request.filter.allows(e.server.as_str(), &e.resource.uri, e.mime_type.as_deref())
             })
             .filter(|entry| !request.skipped_only || entry.outcome != Outcome::Indexed)
+            .filter(|e| request.is_about(e.server.as_str(), &e.resource.uri))
             .map(|entry| ResourceRow {
                 key: entry.key(),
                 title: entry.resource.label().into(),

@@ -6,14 +6,17 @@
 //! in, and other users of the machine aren't.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use http::{HeaderMap, HeaderValue, header, request::Parts};
+use http::{HeaderMap, HeaderValue, Method, header, request::Parts};
 
 use super::App;
 use super::api::ErrorCode;
+use super::console;
+use super::console::session::{self, SignedIn};
 use super::error::ApiError;
 use super::scope::{Caller, Scopes, unauthorized};
 use super::tcp::Peer;
@@ -45,13 +48,19 @@ pub async fn guard(
     next: Next,
 ) -> Response {
     let (mut head, body) = request.into_parts();
-    let admitted = admit(&app.scopes(), &app.config.load(), &access, &head);
+    let scopes = app.scopes();
+    let by_cookie = signed_in(&app, &scopes, &access, &head);
+    let admitted = admit(&scopes, &app.config.load(), &access, &head, by_cookie);
     match admitted {
         Ok(caller) => {
             head.extensions.insert(caller);
             next.run(Request::from_parts(head, body)).await
         }
         Err(error) => {
+            if error.detail.code == ErrorCode::Unauthorized && is_page_view(&head) {
+                let address = head.uri.path_and_query().map_or("/", |address| address.as_str());
+                return console::to_sign_in(address);
+            }
             let mut response = error.into_response();
             if response.status() == http::StatusCode::UNAUTHORIZED {
                 let challenge = HeaderValue::from_static("Bearer realm=\"resdex\"");
@@ -62,6 +71,21 @@ pub async fn guard(
     }
 }
 
+/// Whether somebody looks for a page of the console's with a browser.
+fn is_page_view(head: &Parts) -> bool {
+    head.method == Method::GET
+        && console::is_page(head.uri.path())
+        && !head.headers.contains_key(header::AUTHORIZATION)
+}
+
+/// Who is signed in to the console. On the Unix socket the kernel knows better.
+fn signed_in(app: &App, scopes: &Scopes, access: &Access, head: &Parts) -> Option<SignedIn> {
+    if *access == Access::Socket {
+        return None;
+    }
+    app.sessions.of(session::cookie(&head.headers)?, scopes, Instant::now())
+}
+
 /// # Errors
 /// Why the request is refused.
 fn admit(
@@ -69,6 +93,7 @@ fn admit(
     config: &Config,
     access: &Access,
     head: &Parts,
+    by_cookie: Option<SignedIn>,
 ) -> Result<Caller, ApiError> {
     let named = host(head)?;
     if let Access::Tcp { host, .. } = access {
@@ -76,13 +101,24 @@ fn admit(
     }
     check_origin(&config.http, access, named.as_deref(), &head.headers)?;
     let client = client(&head.headers);
-    match (token(&head.headers)?, access) {
+    let token = token(&head.headers)?;
+    if matches!(access, Access::Tcp { .. }) {
+        check_change(head, token.is_none() && by_cookie.is_some())?;
+    }
+    if let (None, Some(signed_in)) = (token, by_cookie) {
+        return Ok(Caller { bound: signed_in.scope, client });
+    }
+    match (token, access) {
         (Some(token), _) => match scopes.of_token(token) {
             Some(scope) => Ok(Caller::of_scope(scope, client)),
             None => Err(unauthorized()),
         },
         (None, Access::Socket) => Ok(Caller::owner(client)),
-        (None, Access::Tcp { .. }) if OPEN.contains(&head.uri.path()) => Ok(Caller::owner(client)),
+        (None, Access::Tcp { .. })
+            if OPEN.contains(&head.uri.path()) || console::is_open(head.uri.path()) =>
+        {
+            Ok(Caller::owner(client))
+        }
         (None, Access::Tcp { loopback: true, .. }) if !scopes.have_tokens() => {
             check_user(&config.socket, head.extensions.get::<Arc<Peer>>().and_then(|p| p.uid()))?;
             Ok(Caller::owner(client))
@@ -183,6 +219,22 @@ fn check_origin(
     Ok(())
 }
 
+/// Browsers send a cookie along with whatever a page has them ask, and an Origin with every change.
+/// So a change by cookie, and any by the console's forms, must say where it comes from; that it is
+/// one that is allowed has been looked at.
+fn check_change(head: &Parts, by_cookie: bool) -> Result<(), ApiError> {
+    let changes = !matches!(head.method, Method::GET | Method::HEAD);
+    if changes
+        && (by_cookie || console::is_page(head.uri.path()))
+        && !head.headers.contains_key(header::ORIGIN)
+    {
+        return Err(ApiError::new(ErrorCode::Forbidden, "a change without an Origin").hint(Some(
+            "programs send a token instead of a cookie, to the routes of /openapi.json",
+        )));
+    }
+    Ok(())
+}
+
 fn token(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let Some(value) = values.next() else { return Ok(None) };
@@ -259,7 +311,7 @@ mod tests {
         let access = Access::Tcp { loopback: true, host: Some("10.0.0.7".into()) };
         let admit = |uri: &str, headers: &[(&str, &str)]| {
             let headers = &[headers, &[("authorization", "Bearer s3cret")]].concat();
-            let result = admit(&scopes(true), &config(), &access, &head(uri, headers));
+            let result = admit(&scopes(true), &config(), &access, &head(uri, headers), None);
             result.map_err(|error| error.detail.code)
         };
         for (host, allowed) in [
@@ -307,11 +359,13 @@ mod tests {
             &[("host", "evil.example"), token][..],
             &[("host", "localhost"), ("origin", "http://evil.example"), token],
         ] {
-            let refused = admit(&scopes(true), &config(), &access, &head("/mcp", headers));
+            let refused = admit(&scopes(true), &config(), &access, &head("/mcp", headers), None);
             assert_eq!(refused.unwrap_err().detail.code, ErrorCode::Forbidden);
         }
         let headers = [("host", "x"), ("origin", "http://evil.example")];
-        assert!(admit(&scopes(true), &config(), &Access::Socket, &head("/", &headers)).is_err());
+        assert!(
+            admit(&scopes(true), &config(), &Access::Socket, &head("/", &headers), None).is_err()
+        );
     }
 
     #[test]
@@ -341,7 +395,7 @@ mod tests {
         ] {
             let mut headers = vec![("host", "localhost"), ("user-agent", "bot/1")];
             headers.extend(authorization.map(|value| ("authorization", value)));
-            let admitted = admit(&scopes(tokens), &config(), access, &head(path, &headers));
+            let admitted = admit(&scopes(tokens), &config(), access, &head(path, &headers), None);
             assert_eq!(bound(admitted), expected, "{access:?} {path} {authorization:?}");
         }
     }

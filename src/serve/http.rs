@@ -31,6 +31,7 @@ use super::api::{
     TraceResponse, UnpinQuery,
 };
 use super::body::{self, Body};
+use super::console;
 use super::dify::{self, DatasetRequest, DatasetResponse, RetrievalRequest, RetrievalResponse};
 use super::error::ApiError;
 use super::guard::{self, Access};
@@ -45,8 +46,8 @@ const HANDLING: Duration = Duration::from_secs(15);
 
 /// What the handlers share.
 #[derive(Clone)]
-struct Faces {
-    app: Arc<App>,
+pub(super) struct Faces {
+    pub(super) app: Arc<App>,
     /// Ends what would stream for ever.
     shutdown: CancellationToken,
     mcp: McpFace,
@@ -64,6 +65,7 @@ pub fn router_for(app: Arc<App>, shutdown: CancellationToken, access: Access) ->
     let faces = Faces { app, shutdown, mcp };
     let (router, _) = routes().split_for_parts();
     router
+        .merge(console::routes())
         .fallback(no_route)
         .method_not_allowed_fallback(wrong_method)
         .layer(DefaultBodyLimit::max(body::MAX_BYTES))
@@ -76,6 +78,8 @@ pub fn router_for(app: Arc<App>, shutdown: CancellationToken, access: Access) ->
 pub fn openapi() -> utoipa::openapi::OpenApi {
     routes().into_openapi()
 }
+
+mod look;
 
 #[derive(OpenApi)]
 #[openapi(
@@ -95,6 +99,7 @@ fn routes() -> OpenApiRouter<Faces> {
         .routes(routes!(read))
         .routes(routes!(resources))
         .routes(routes!(templates))
+        .merge(look::routes())
         .routes(routes!(pins, pin, unpin))
         .routes(routes!(trace))
         .routes(routes!(status))
@@ -103,6 +108,7 @@ fn routes() -> OpenApiRouter<Faces> {
         .routes(routes!(mcp_get, mcp_post, mcp_delete))
         .routes(routes!(retrieval))
         .routes(routes!(dataset_retrieve))
+        .routes(routes!(metrics))
         .routes(routes!(healthz))
         .routes(routes!(openapi_json))
 }
@@ -386,6 +392,18 @@ async fn mcp(
     faces.mcp.handle(&caller, query.scope.as_deref(), request).await
 }
 
+/// Counts and times for Prometheus, in its text format 0.0.4. For the daemon's owner, and for the
+/// token of a scope that leaves nothing out.
+#[utoipa::path(get, path = "/metrics",
+    responses((status = 200, content_type = "text/plain", body = String), Errors))]
+async fn metrics(
+    State(faces): State<Faces>,
+    Extension(caller): Extension<Caller>,
+) -> Result<([(HeaderName, &'static str); 1], String), ApiError> {
+    let text = faces.app.blocking(move |app| app.metrics(&caller)).await?;
+    Ok(([(header::CONTENT_TYPE, crate::metrics::CONTENT_TYPE)], text))
+}
+
 /// Answers as soon as searches are answered.
 #[utoipa::path(get, path = "/healthz",
     responses((status = 200, content_type = "text/plain", body = String), Errors))]
@@ -400,7 +418,15 @@ async fn openapi_json() -> Json<utoipa::openapi::OpenApi> {
     Json(openapi())
 }
 
-async fn no_route(uri: Uri) -> ApiError {
+async fn no_route(State(faces): State<Faces>, request: Request) -> Response {
+    let accepts = request.headers().get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    if accepts.is_some_and(|accepts| accepts.contains("text/html")) {
+        return console::nothing_here(State(faces), request).await;
+    }
+    no_such_route(request.uri()).into_response()
+}
+
+fn no_such_route(uri: &Uri) -> ApiError {
     let api = openapi();
     let hint =
         super::nearest::hint("routes", uri.path(), api.paths.paths.keys().map(String::as_str));
@@ -420,7 +446,7 @@ async fn wrong_method(request: Request) -> ApiError {
 
 /// A request's id: the caller's own where it gave one that is fit to be logged, else one of ours.
 #[derive(Clone)]
-struct RequestId(String);
+pub(super) struct RequestId(pub(super) String);
 
 impl RequestId {
     fn of(headers: &HeaderMap) -> Self {

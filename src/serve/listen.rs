@@ -3,7 +3,7 @@
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use hyper::Request;
@@ -16,6 +16,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+
+use crate::quiet::Quiet;
 
 /// How long a connection may take to send a request's head; one that is kept alive, too.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
@@ -42,6 +44,7 @@ pub async fn serve(
 ) {
     let places = Arc::new(Semaphore::new(connections));
     let open = TaskTracker::new();
+    let mut quiet = Quiet::default();
     loop {
         let accepted = async {
             // A place first: who finds none waits in the kernel's queue.
@@ -54,7 +57,9 @@ pub async fn serve(
                 Some((Ok(Some(accepted)), place)) => (accepted, place),
                 Some((Ok(None), _)) => continue,
                 Some((Err(error), _)) => {
-                    tracing::warn!(%error, "a connection was not accepted");
+                    if let Some(untold) = quiet.ask(&error.to_string(), Instant::now()) {
+                        tracing::warn!(%error, untold, "a connection was not accepted");
+                    }
                     // Out of file descriptors, most likely: some must be given back first.
                     tokio::time::sleep(Duration::from_millis(100)).await;
                     continue;

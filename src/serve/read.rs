@@ -201,8 +201,7 @@ impl App {
         server: Option<&str>,
     ) -> Result<(ResourceKey, Known), ApiError> {
         let names = self.servers_in(view);
-        let server = server.map(|name| self.servers_named(view, Some(&[name.to_owned()])));
-        let server = server.transpose()?.and_then(|servers| servers.into_iter().next());
+        let server = server.map(|name| self.server_named(view, name)).transpose()?;
         let mut keys = vec![];
         for key in self.store.keys_of_uri(uri)? {
             let meant = server.as_ref().is_none_or(|server| key.server == *server);

@@ -52,6 +52,18 @@ impl View {
         self.filter.allows_server(server.as_str())
     }
 
+    /// Whether it leaves nothing out.
+    pub fn is_whole(&self) -> bool {
+        self.filter.clauses().iter().all(|clause| {
+            let Clause { servers, include, exclude, mime_types, uri_prefix } = clause;
+            servers.is_none()
+                && include.is_none()
+                && exclude.is_none()
+                && mime_types.is_none()
+                && uri_prefix.is_none()
+        })
+    }
+
     /// The smaller of what is asked for and what the scope allows.
     pub fn budget(&self, asked: Option<usize>) -> Option<usize> {
         match (asked, self.max_tokens) {
@@ -126,6 +138,11 @@ impl Scopes {
             }
         }
         found
+    }
+
+    /// The hash of a scope's token.
+    pub fn token_sha256(&self, scope: &str) -> Option<&str> {
+        self.config.scopes.get(scope)?.token_sha256.as_deref()
     }
 
     pub fn have_tokens(&self) -> bool {
@@ -211,6 +228,15 @@ impl App {
         }
     }
 
+    /// The server that a request names.
+    ///
+    /// # Errors
+    /// As [`App::servers_named`].
+    pub(super) fn server_named(&self, view: &View, name: &str) -> Result<ServerName, ApiError> {
+        let named = self.servers_named(view, Some(&[name.to_owned()]))?;
+        named.into_iter().next().ok_or_else(|| ApiError::unknown_server(name, []))
+    }
+
     /// Whether a view shows a resource or a template of a server, or names the server.
     fn shows_of(&self, view: &View, server: &ServerName) -> Result<bool, ApiError> {
         let clauses = view.filter.clauses();
@@ -223,12 +249,11 @@ impl App {
         if self.templates_in(view).iter().any(|(other, _)| other == server) {
             return Ok(true);
         }
-        // The servers' resources lie one after the other: it begins where this one's do.
         let page = self.store.resources(&ResourcesRequest {
-            filter: view.of_server(server.clone()),
-            after: Some(ResourceKey { server: server.clone(), uri: "".into() }),
+            filter: view.filter.clone(),
+            within: Some(ResourceKey { server: server.clone(), uri: "".into() }),
             limit: 1,
-            skipped_only: false,
+            ..ResourcesRequest::default()
         })?;
         Ok(!page.resources.is_empty())
     }

@@ -4,6 +4,8 @@ use std::fs::{self, DirBuilder, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 use axum::Router;
 use tokio::net::{UnixListener, UnixStream};
@@ -11,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::listen;
 use crate::config::SocketConfig;
+use crate::quiet::Quiet;
 
 /// Longest path that a socket's address holds on Linux, without its end mark.
 const MAX_PATH_BYTES: usize = 107;
@@ -51,6 +54,8 @@ pub struct Socket {
     /// Which file is ours: another daemon may have put its own in the place since.
     identity: (u64, u64),
     allowed: Allowed,
+    /// What the log has been told of those who were refused.
+    quiet: Mutex<Quiet>,
 }
 
 /// Who may connect, beyond what the file's permissions let through.
@@ -109,7 +114,8 @@ impl Socket {
         let mut uids = vec![0, rustix::process::geteuid().as_raw()];
         uids.extend(&config.allow_uids);
         let allowed = Allowed { uids, group: gid.is_some() };
-        Ok(Self { listener, path: path.into(), identity, allowed })
+        let quiet = Mutex::default();
+        Ok(Self { listener, path: path.into(), identity, allowed, quiet })
     }
 
     pub fn path(&self) -> &Path {
@@ -142,7 +148,10 @@ impl listen::Accept for Socket {
         Ok(match self.admit(&stream) {
             Ok(()) => Some((stream, ())),
             Err(reason) => {
-                tracing::warn!(reason, "a connection was refused");
+                let mut quiet = self.quiet.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some(untold) = quiet.ask(&reason, Instant::now()) {
+                    tracing::warn!(reason, untold, "a connection was refused");
+                }
                 None
             }
         })

@@ -10,7 +10,9 @@ use super::fake::{FakeStore, entry, key, skipped, time};
 use super::scope::Caller;
 use super::{App, cursor, parse_cursor};
 use crate::config::{Config, ScopeConfig};
-use crate::model::{ResourceTemplate, ServerName, ServerState, ServerStatus, SyncCounts};
+use crate::model::{
+    ResourceTemplate, ServerName, ServerState, ServerStatus, SyncCounts, SyncQueue,
+};
 use crate::sync::control::{Control, Shared, SyncRequest as Asked, TemplateRow};
 
 pub fn owner() -> Caller {
@@ -32,6 +34,7 @@ pub fn server_status(name: &str, state: ServerState) -> ServerStatus {
         last_error: None,
         withheld_removals: 0,
         warnings: vec![],
+        queue: SyncQueue::default(),
         counts: SyncCounts::default(),
     }
 }
@@ -47,13 +50,18 @@ pub fn shared(name: &str, stale: &[&str]) -> (Arc<Shared>, mpsc::Receiver<Asked>
         mime_type: None,
     };
     let shared = Shared {
-        status: RwLock::new(server_status(name, ServerState::Backoff)),
         stale: RwLock::new(stale.iter().map(|uri| (*uri).into()).collect::<HashSet<_>>()),
         templates: RwLock::new(vec![TemplateRow { template, expanded: 2 }]),
-        session: RwLock::new(None),
-        requests,
+        ..Shared::new(server_status(name, ServerState::Backoff), requests)
     };
     (Arc::new(shared), asked)
+}
+
+/// One server, `wiki`, over this store.
+pub fn with_store(store: FakeStore) -> Arc<App> {
+    let control = Control::default();
+    control.insert(ServerName::new("wiki").unwrap(), shared("wiki", &[]).0);
+    Arc::new(App::new(Arc::new(store), Arc::new(control), Arc::new(Config::default())))
 }
 
 pub fn app() -> Arc<App> {

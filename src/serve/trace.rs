@@ -200,7 +200,7 @@ impl App {
         }
         let view = self.view(caller, query.scope.as_deref())?;
         if let Some(server) = &query.server {
-            self.servers_named(&view, Some(std::slice::from_ref(server)))?;
+            self.server_named(&view, server)?;
         }
         let is_it = |resource: &TraceResource| {
             query.server.as_ref().is_none_or(|server| *server == resource.server)
@@ -248,7 +248,11 @@ impl Doing<'_> {
         if let Err(error) = &result {
             self.entry.outcome = error.code();
         }
+        self.app.latency.of(self.entry.verb).observe(self.started.elapsed());
         self.entry.took_ms = (self.started.elapsed().as_secs_f64() * 100_000.0).round() / 100.0;
+        if self.entry.verb != TraceVerb::Read {
+            self.app.history.searched(self.entry.took_ms, Utc::now());
+        }
         self.app.trace.add(&self.entry);
         result
     }

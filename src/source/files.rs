@@ -22,7 +22,7 @@ mod outbox;
 mod scan;
 mod stdio;
 mod title;
-mod uri;
+pub(crate) mod uri;
 mod walk;
 mod watch;
 

@@ -6,6 +6,8 @@
 
 mod connect;
 mod framing;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 pub mod hints;
 mod listing;
 pub mod session;

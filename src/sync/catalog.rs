@@ -19,11 +19,17 @@ pub struct Known {
     pub stored: bool,
     /// Whether the entry is by name only.
     pub skipped: bool,
+    /// Whether its text is of another kind than its MIME type says.
+    pub mislabelled: bool,
     /// Whether the last listing, or expansion, held it.
     pub listed: bool,
     /// Whether its last read failed, or it is missing from a listing that removes nothing.
     pub stale: bool,
     pub reading: Reading,
+    /// A change was told since the last good read began.
+    pub due: bool,
+    /// When the last good read began, in Unix time; 0 when that isn't known.
+    pub read_at: i64,
     /// Removed while it is read: it goes when the read has ended, if it isn't listed again.
     pub doomed: bool,
     /// Failed reads in a row.
@@ -60,6 +66,7 @@ pub struct Counts {
     pub indexed: u64,
     pub skipped: u64,
     pub stale: u64,
+    pub mislabelled: u64,
 }
 
 impl Catalog {
@@ -82,6 +89,8 @@ impl Catalog {
                 template,
                 stored: true,
                 skipped: matches!(manifest.outcome, Outcome::Skipped(_)),
+                mislabelled: manifest.mislabelled,
+                read_at: manifest.indexed_at.timestamp(),
                 ..Known::default()
             };
             catalog.change(&manifest.key.uri, |entry| *entry = known);
@@ -99,10 +108,6 @@ impl Catalog {
 
     pub fn len(&self) -> usize {
         self.known.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.known.is_empty()
     }
 
     pub fn counts(&self) -> Counts {
@@ -180,12 +185,13 @@ impl Counts {
         }
     }
 
-    fn of(&mut self, known: &Known) -> [(&mut u64, u64); 4] {
+    fn of(&mut self, known: &Known) -> [(&mut u64, u64); 5] {
         [
             (&mut self.listed, known.listed.into()),
             (&mut self.indexed, (known.stored && !known.skipped).into()),
             (&mut self.skipped, (known.stored && known.skipped).into()),
             (&mut self.stale, known.is_stale().into()),
+            (&mut self.mislabelled, (known.stored && known.mislabelled).into()),
         ]
     }
 }
@@ -200,10 +206,16 @@ mod tests {
         let (a, b): (Uri, Uri) = ("a://1".into(), "a://2".into());
         catalog.change(&a, |known| (known.stored, known.listed) = (true, true));
         catalog.change(&b, |known| (known.stored, known.skipped, known.stale) = (true, true, true));
-        assert_eq!(catalog.counts(), Counts { listed: 1, indexed: 1, skipped: 1, stale: 1 });
-        catalog.change(&b, |known| known.skipped = false);
+        assert_eq!(
+            catalog.counts(),
+            Counts { listed: 1, indexed: 1, skipped: 1, stale: 1, mislabelled: 0 }
+        );
+        catalog.change(&b, |known| (known.skipped, known.mislabelled) = (false, true));
         catalog.remove(&a);
-        assert_eq!(catalog.counts(), Counts { listed: 0, indexed: 1, skipped: 0, stale: 1 });
+        assert_eq!(
+            catalog.counts(),
+            Counts { listed: 0, indexed: 1, skipped: 0, stale: 1, mislabelled: 1 }
+        );
     }
 
     #[test]

@@ -7,6 +7,8 @@ use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{broadcast, mpsc};
 
+use super::added::Added;
+use crate::metrics::Histogram;
 use crate::model::{
     ResourceKey, ResourceTemplate, ServerName, ServerState, ServerStatus, Snapshot, SyncCause, Uri,
 };
@@ -20,10 +22,29 @@ pub struct Shared {
     /// Resources whose last read failed while older text of theirs is still searchable.
     pub stale: RwLock<HashSet<Uri>>,
     pub templates: RwLock<Vec<TemplateRow>>,
+    /// URIs whose removal waits for a second listing, sorted.
+    pub withheld: RwLock<Vec<Uri>>,
     /// The live session, while there is one.
     pub session: RwLock<Option<Session>>,
     /// Requests to the task; a full channel means that one is waiting already.
     pub requests: mpsc::Sender<SyncRequest>,
+    /// From a notification to what it told being searchable.
+    pub lag: Histogram,
+}
+
+impl Shared {
+    /// What is known before the task runs.
+    pub fn new(status: ServerStatus, requests: mpsc::Sender<SyncRequest>) -> Self {
+        Self {
+            status: RwLock::new(status),
+            stale: RwLock::default(),
+            templates: RwLock::default(),
+            withheld: RwLock::default(),
+            session: RwLock::default(),
+            requests,
+            lag: Histogram::default(),
+        }
+    }
 }
 
 /// A template as `/v1/templates` shows it.
@@ -61,6 +82,7 @@ pub enum Event {
         done: u64,
         total: u64,
     },
+    /// Its content came, be it changed or not.
     Read {
         server: String,
         uri: String,
@@ -68,6 +90,11 @@ pub enum Event {
     Indexed {
         server: String,
         uri: String,
+    },
+    /// What a server told to have changed is searchable, so long after it told.
+    Pushed {
+        server: String,
+        lag_ms: u64,
     },
     Removed {
         server: String,
@@ -78,6 +105,11 @@ pub enum Event {
         removals: u64,
     },
     Error {
+        server: String,
+        message: String,
+    },
+    /// For the server's owner: what is odd about what it lists.
+    Warning {
         server: String,
         message: String,
     },
@@ -109,11 +141,17 @@ pub enum ReadError {
 pub struct Control {
     servers: ArcSwap<BTreeMap<ServerName, Arc<Shared>>>,
     events: broadcast::Sender<Event>,
+    /// Expansions of templates that were chosen at run time.
+    pub added: Added,
 }
 
 impl Default for Control {
     fn default() -> Self {
-        Self { servers: ArcSwap::default(), events: broadcast::channel(1024).0 }
+        Self {
+            servers: ArcSwap::default(),
+            events: broadcast::channel(8192).0,
+            added: Added::default(),
+        }
     }
 }
 
@@ -147,6 +185,11 @@ impl Control {
         self.servers.load().values().map(|shared| read(&shared.status).clone()).collect()
     }
 
+    /// What every server's task shows, in the order of names.
+    pub fn all(&self) -> Vec<Arc<Shared>> {
+        self.servers.load().values().cloned().collect()
+    }
+
     /// The templates of every server.
     pub fn templates(&self) -> Vec<(ServerName, TemplateRow)> {
         let servers = self.servers.load();
@@ -157,6 +200,12 @@ impl Control {
                 .collect::<Vec<_>>()
         });
         rows.collect()
+    }
+
+    /// The URIs of a server's whose removal waits for a second listing, sorted.
+    pub fn withheld(&self, server: &ServerName) -> Vec<Uri> {
+        let servers = self.servers.load();
+        servers.get(server).map(|shared| read(&shared.withheld).clone()).unwrap_or_default()
     }
 
     /// Whether the index's text of a resource is older than a read that failed.
@@ -228,7 +277,7 @@ impl Control {
 }
 
 /// A lock is only ever held to copy or replace a value, so a poisoned one still holds a whole value.
-pub(super) fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
+pub(crate) fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
     lock.read().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 

@@ -117,6 +117,11 @@ impl Dirty {
         }
     }
 
+    /// How many reads wait, those included that aren't due yet.
+    pub fn len(&self) -> usize {
+        self.prompt.len() + self.bulk.len()
+    }
+
     /// How many reads a plan has left.
     pub fn planned(&self) -> usize {
         self.bulk.len()

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 
 use super::machine::{ReadJob, ReadOutcome};
 use crate::chunk::chunk;
 use crate::config::Limits;
 use crate::extract::{Extraction, extract};
 use crate::index::writer::WriterHandle;
-use crate::index::{Change, Entry, IndexStore, description_hash};
+use crate::index::{Change, Entry, IndexStore, description_hash, is_mislabelled};
 use crate::model::{
     ContentHash, Fingerprint, Outcome, Resource, ResourceKey, ServerName, Snapshot,
 };
@@ -29,6 +29,7 @@ impl Indexing {
         self,
         job: ReadJob,
         snapshot: Snapshot,
+        read_at: DateTime<Utc>,
         writer: &WriterHandle,
     ) -> ReadOutcome {
         let redescribed = job
@@ -39,7 +40,7 @@ impl Indexing {
             return ReadOutcome::Unchanged;
         }
         // Extraction and chunking take as long as they take; other tasks go on meanwhile.
-        let made = tokio::task::spawn_blocking(move || self.entry(job, &snapshot)).await;
+        let made = tokio::task::spawn_blocking(move || self.entry(job, &snapshot, read_at)).await;
         let entry = match made {
             Ok(Ok(entry)) => entry,
             Ok(Err(reason)) => return failed(reason),
@@ -49,6 +50,7 @@ impl Indexing {
             hash: entry.content_hash,
             description: description_hash(&entry.resource),
             skipped: matches!(entry.outcome, Outcome::Skipped(_)),
+            mislabelled: is_mislabelled(&entry),
         };
         match writer.submit(vec![Change::Replace(Box::new(entry))]).await {
             Ok(()) => outcome,
@@ -56,7 +58,12 @@ impl Indexing {
         }
     }
 
-    fn entry(&self, job: ReadJob, snapshot: &Snapshot) -> Result<Entry, String> {
+    fn entry(
+        &self,
+        job: ReadJob,
+        snapshot: &Snapshot,
+        read_at: DateTime<Utc>,
+    ) -> Result<Entry, String> {
         let resource = match job.resource {
             Some(resource) => *resource,
             None => {
@@ -82,7 +89,8 @@ impl Indexing {
             fingerprint: self.fingerprint,
             outcome,
             chunks,
-            indexed_at: Utc::now(),
+            // What changed later isn't in it.
+            indexed_at: read_at,
             resource,
         })
     }

@@ -7,23 +7,29 @@
 
 mod connection;
 mod hints;
+mod lag;
 mod listing;
 mod reading;
 mod saving;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 
 use super::backoff::Backoff;
 use super::catalog::Catalog;
 use super::dirty::{Dirty, Line};
 use super::plan::Depth;
-use crate::model::{ContentHash, Resource, ServerState, SyncCause, SyncCounts, Uri};
+use super::trust::Sparing;
+use crate::config::Trust;
+use crate::model::{ContentHash, Resource, ServerState, SyncCause, SyncCounts, SyncQueue, Uri};
 use crate::source::SourceError;
 use crate::source::mcp::Listed;
 use crate::source::mcp::hints::Marks;
+use lag::Lags;
+pub(super) use listing::MAX_WARNINGS;
 
 /// What a server's task is told.
 #[derive(Debug)]
@@ -50,6 +56,7 @@ pub enum Event {
     Read {
         ticket: Ticket,
         uri: Uri,
+        got: Got,
         outcome: ReadOutcome,
     },
     /// All that was handed to the index before is on disk, or isn't.
@@ -65,6 +72,21 @@ pub struct Ticket {
     /// Counts failures of the index: what was handed over before one is lost.
     epoch: u64,
     line: Line,
+    /// When the read began.
+    begun: Instant,
+    /// When the first notification came that this read answers.
+    told: Option<Instant>,
+}
+
+/// What a read brought, besides its content.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Got {
+    /// Bytes of content.
+    pub bytes: u64,
+    /// When it began.
+    pub at: DateTime<Utc>,
+    /// How long it stays as it is, as the server says.
+    pub fresh: Option<Duration>,
 }
 
 /// How a read ended.
@@ -77,6 +99,7 @@ pub enum ReadOutcome {
         hash: ContentHash,
         description: u64,
         skipped: bool,
+        mislabelled: bool,
     },
     Failed(SourceError),
 }
@@ -128,6 +151,12 @@ pub enum Notice {
         attempt: u32,
     },
     Error(String),
+    /// One of many, perhaps.
+    ReadFailed(String),
+    /// For the server's owner; said once, until it has been otherwise.
+    Warning(String),
+    /// What a notification told is searchable now, so long after it.
+    Searchable(Duration),
     /// A reconciliation has ended: every read was tried, and it is on disk.
     Synced {
         cause: SyncCause,
@@ -146,6 +175,7 @@ pub struct Options {
     pub removal_confirmation: Duration,
     pub backoff: Backoff,
     pub max_subscriptions: usize,
+    pub trust: Trust,
     /// A number from 0 to 1, anew at each call: what back-offs are spread by.
     pub random: fn() -> f64,
     /// Whether the config lets a URI in.
@@ -159,6 +189,9 @@ const HEALTHY: Duration = Duration::from_secs(600);
 
 /// Time-outs in a row after which a connection is built anew.
 const TIMEOUTS: u32 = 3;
+
+/// The longest that something waits for its flush while others are read.
+const FLUSH: Duration = Duration::from_secs(1);
 
 /// A failed index is left alone as long as a connection that failed so many times.
 const INDEX_FAILURES: u32 = 3;
@@ -175,6 +208,8 @@ enum Link {
 struct Want {
     cause: SyncCause,
     depth: Depth,
+    /// What of [`Depth::All`] may be left out.
+    sparing: Sparing,
     confirm: bool,
     due: Instant,
 }
@@ -182,12 +217,23 @@ struct Want {
 impl Want {
     fn merge(self, other: Want) -> Want {
         let deeper = if other.depth > self.depth { other } else { self };
+        let sparing = match self.depth == other.depth {
+            true => self.sparing.min(other.sparing),
+            false => deeper.sparing,
+        };
         Want {
             cause: deeper.cause,
             depth: deeper.depth,
+            sparing,
             confirm: self.confirm || other.confirm,
             due: self.due.min(other.due),
         }
+    }
+}
+
+impl Want {
+    fn new(cause: SyncCause, depth: Depth, due: Instant) -> Want {
+        Want { cause, depth, sparing: Sparing::of(cause), confirm: false, due }
     }
 }
 
@@ -202,6 +248,18 @@ enum Phase {
     Flushing(Want),
 }
 
+impl Phase {
+    fn want(self) -> Option<Want> {
+        match self {
+            Self::Idle => None,
+            Self::Listing(want)
+            | Self::Following(want)
+            | Self::Reading(want)
+            | Self::Flushing(want) => Some(want),
+        }
+    }
+}
+
 struct Withheld {
     uris: HashSet<Uri>,
     /// When a listing that agrees is believed.
@@ -213,6 +271,12 @@ pub struct Machine {
     options: Options,
     catalog: Catalog,
     dirty: Dirty,
+    lags: Lags,
+    /// Until when resources stay as they were read, as the server says and the config trusts.
+    fresh: HashMap<Uri, Instant>,
+    /// When the first notification came that the next listing answers, and the present one.
+    list_told: Option<Instant>,
+    listing_told: Option<Instant>,
     link: Link,
     /// Counts sessions, so that what an old one brings late is told apart.
     session: u64,
@@ -231,6 +295,8 @@ pub struct Machine {
     /// No read is started before this: the server is overloaded.
     pause_until: Instant,
     unflushed: bool,
+    /// When what was handed over is flushed, though reads are still under way.
+    flush_from: Option<Instant>,
     flushing: bool,
     /// Counts flushes from 1; what was handed over after the n-th is on disk with the next.
     flushes: u32,
@@ -248,6 +314,8 @@ pub struct Machine {
     synced_once: bool,
     last_error: Option<SourceError>,
     problems: Vec<String>,
+    /// What is said of resources of another MIME type than is declared.
+    mislabelled: Option<String>,
     planned: u64,
     counts: SyncCounts,
     commands: Vec<Command>,
@@ -255,12 +323,16 @@ pub struct Machine {
 
 impl Machine {
     pub fn new(options: Options, catalog: Catalog, now: Instant) -> Self {
-        let want = Want { cause: SyncCause::Startup, depth: Depth::All, confirm: false, due: now };
+        let want = Want::new(SyncCause::Startup, Depth::All, now);
         Self {
             dirty: Dirty::new(options.reread_interval),
             allowed: options.reads_in_flight,
             options,
             catalog,
+            lags: Lags::default(),
+            fresh: HashMap::new(),
+            list_told: None,
+            listing_told: None,
             link: Link::Down { until: now, state: ServerState::Connecting },
             session: 0,
             phase: Phase::Idle,
@@ -273,6 +345,7 @@ impl Machine {
             planned_in_flight: 0,
             pause_until: now,
             unflushed: false,
+            flush_from: None,
             flushing: false,
             flushes: 1,
             saved: 1,
@@ -287,6 +360,7 @@ impl Machine {
             synced_once: false,
             last_error: None,
             problems: vec![],
+            mislabelled: None,
             planned: 0,
             counts: SyncCounts::default(),
             commands: vec![],
@@ -308,7 +382,10 @@ impl Machine {
                 self.followed(result, now)
             }
             Event::Listed { .. } | Event::Followed { .. } => {}
-            Event::Read { ticket, uri, outcome } => self.read(ticket, &uri, outcome, now),
+            Event::Read { ticket, uri, got, outcome } => {
+                self.counts.bytes_read += got.bytes;
+                self.read(ticket, &uri, got, outcome, now);
+            }
             Event::Flushed(result) => self.flushed(result, now),
             Event::Reloaded(catalog) => self.reloaded(catalog, now),
         }
@@ -327,7 +404,8 @@ impl Machine {
         let read =
             self.dirty.next_due(now).filter(|_| self.may_read() && self.in_flight < self.allowed);
         let read = read.map(|due| due.max(self.pause_until));
-        [connect, list, read].into_iter().flatten().min()
+        let flush = self.flush_from.filter(|_| up && !self.flushing && !self.index_failed);
+        [connect, list, read, flush].into_iter().flatten().min()
     }
 
     /// The number of the present session.
@@ -348,12 +426,27 @@ impl Machine {
         self.counts
     }
 
-    pub fn problems(&self) -> &[String] {
-        &self.problems
+    /// What the server's owner should know, be it one fault or a kind of them with a count.
+    pub fn warnings(&self) -> impl Iterator<Item = &String> {
+        self.problems.iter().chain(&self.mislabelled)
+    }
+
+    /// The URIs whose removal waits for a second listing, sorted.
+    pub fn withheld_uris(&self) -> Vec<Uri> {
+        let mut uris: Vec<Uri> =
+            self.withheld.iter().flat_map(|withheld| withheld.uris.iter().cloned()).collect();
+        uris.sort_unstable();
+        uris
     }
 
     pub fn withheld(&self) -> u64 {
         self.withheld.as_ref().map_or(0, |withheld| withheld.uris.len() as u64)
+    }
+
+    /// What isn't done yet.
+    pub fn queue(&self) -> SyncQueue {
+        let waiting = self.dirty.len() + self.reads.len();
+        SyncQueue { waiting: waiting as u64, in_flight: self.in_flight as u64 }
     }
 
     /// The last error, until the server is `live` again.
@@ -399,7 +492,7 @@ impl Machine {
             () if self.list_failures > 0 || self.incomplete || self.index_failed => {
                 ServerState::Backoff
             }
-            () if self.no_listing && self.catalog.is_empty() => ServerState::NoListing,
+            () if self.no_listing && self.catalog.counts().listed == 0 => ServerState::NoListing,
             () => ServerState::Live,
         }
     }
@@ -421,11 +514,12 @@ impl Machine {
         {
             self.relist_from = now + self.options.relist_interval;
             self.phase = Phase::Listing(want);
+            self.listing_told = self.list_told.take();
             self.commands.push(Command::List);
         }
         while self.may_read() && self.in_flight < self.allowed && now >= self.pause_until {
             let Some((uri, line)) = self.dirty.next(now) else { break };
-            self.start_read(&uri, line);
+            self.start_read(&uri, line, now);
         }
         if let Phase::Reading(want) = self.phase
             && self.dirty.planned() == 0
@@ -436,9 +530,18 @@ impl Machine {
                 self.settle(want, now);
             }
         }
-        let asked_for = self.in_flight == 0 || matches!(self.phase, Phase::Flushing(_));
-        if self.unflushed && !self.flushing && !self.index_failed && asked_for {
-            (self.unflushed, self.flushing) = (false, true);
+        self.flush(now);
+    }
+
+    /// What was handed to the index is made durable when nothing more is on its way, and at least
+    /// about once a second.
+    fn flush(&mut self, now: Instant) {
+        if !self.unflushed || self.flushing || self.index_failed {
+            return;
+        }
+        let late = *self.flush_from.get_or_insert(now + FLUSH) <= now;
+        if late || self.in_flight == 0 || matches!(self.phase, Phase::Flushing(_)) {
+            (self.unflushed, self.flushing, self.flush_from) = (false, true, None);
             self.flushes += 1;
             self.commands.push(Command::Flush);
         }

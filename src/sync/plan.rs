@@ -29,6 +29,8 @@ pub struct Plan {
     pub withheld: Vec<Uri>,
     /// URIs that an incomplete listing doesn't hold: they stay, marked stale. Sorted.
     pub unconfirmed: Vec<Uri>,
+    /// Reads that the depth asks for and the server's word spares.
+    pub spared: u64,
 }
 
 /// Up to so many removals aren't a mass.
@@ -48,6 +50,8 @@ pub struct Terms<'a> {
     pub trusting: bool,
     /// Whether the config lets a URI in.
     pub wanted: &'a dyn Fn(&str) -> bool,
+    /// Whether a resource that the index holds as described needn't be read, whatever the depth.
+    pub spared: &'a dyn Fn(&Known, &Resource) -> bool,
 }
 
 /// Makes the plan.
@@ -55,8 +59,14 @@ pub fn plan(catalog: &Catalog, listing: Listing, terms: Terms<'_>) -> Plan {
     let Listing { resources, complete, expansions_complete, .. } = listing;
     let listed: Vec<Resource> = resources.into_iter().filter(|r| (terms.wanted)(&r.uri)).collect();
     let held: HashSet<&str> = listed.iter().map(|resource| &*resource.uri).collect();
-    let reads = listed.iter().filter(|r| is_to_read(catalog.get(&r.uri), r, terms.depth));
-    let mut plan = Plan { reads: reads.map(|r| r.uri.clone()).collect(), ..Plan::default() };
+    let mut plan = Plan::default();
+    for resource in &listed {
+        match verdict(catalog.get(&resource.uri), resource, &terms) {
+            Verdict::Read => plan.reads.push(resource.uri.clone()),
+            Verdict::Spare => plan.spared += 1,
+            Verdict::Leave => {}
+        }
+    }
     let mut absent = vec![];
     for (uri, known) in catalog.iter().filter(|(uri, _)| !held.contains(&***uri)) {
         if !(terms.wanted)(uri) {
@@ -83,11 +93,22 @@ pub fn plan(catalog: &Catalog, listing: Listing, terms: Terms<'_>) -> Plan {
     plan
 }
 
-fn is_to_read(known: Option<&Known>, resource: &Resource, depth: Depth) -> bool {
-    depth == Depth::All
-        || known.is_none_or(|known| {
-            known.hash.is_none() || known.description != description_hash(resource)
-        })
+enum Verdict {
+    Read,
+    /// Nothing asks for it.
+    Leave,
+    Spare,
+}
+
+fn verdict(known: Option<&Known>, resource: &Resource, terms: &Terms<'_>) -> Verdict {
+    let as_described =
+        |known: &&Known| known.hash.is_some() && known.description == description_hash(resource);
+    match known.filter(as_described) {
+        None => Verdict::Read,
+        Some(_) if terms.depth == Depth::New => Verdict::Leave,
+        Some(known) if (terms.spared)(known, resource) => Verdict::Spare,
+        Some(_) => Verdict::Read,
+    }
 }
 
 /// Whether so many removals of so many resources are more than chance.
@@ -134,8 +155,13 @@ mod tests {
         Listing { resources, complete, expansions_complete: complete, ..Listing::default() }
     }
 
-    const TERMS: Terms<'_> =
-        Terms { depth: Depth::New, absent_before: None, trusting: false, wanted: &|_| true };
+    const TERMS: Terms<'_> = Terms {
+        depth: Depth::New,
+        absent_before: None,
+        trusting: false,
+        wanted: &|_| true,
+        spared: &|_, _| false,
+    };
 
     #[test]
     fn what_is_new_is_read_and_what_is_gone_removed() {

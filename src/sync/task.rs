@@ -9,7 +9,8 @@
 //! 4. A time comes that the machine named: a back-off is over, a mark falls due.
 //! 5. It is told to stop: the session is closed, and the task ends when nothing of it is left.
 
-use std::sync::{Arc, RwLock};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -20,13 +21,16 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::added;
 use super::backoff::{self, Backoff};
 use super::catalog::Catalog;
 use super::control::{self, Control, Shared, SyncRequest, TemplateRow};
 use super::eras::Eras;
 use super::hint;
 use super::indexing::Indexing;
-use super::machine::{Command, Event, Machine, Notice, Options, ReadJob, ReadOutcome};
+use super::machine::{
+    Command, Event, Got, MAX_WARNINGS, Machine, Notice, Options, ReadJob, ReadOutcome,
+};
 use super::schedule::{Clock, Schedule};
 use crate::config::{self, Readiness, ServerConfig, mask};
 use crate::fault;
@@ -34,8 +38,9 @@ use crate::index::writer::WriterHandle;
 use crate::index::{Change, IndexStore};
 use crate::model::{
     Fingerprint, Listing, ResourceKey, ServerError, ServerName, ServerState, ServerStatus,
-    SyncCause, SyncCounts, Uri,
+    SyncCause, SyncCounts, SyncQueue, Uri,
 };
+use crate::quiet::Quiet;
 use crate::source::SourceError;
 use crate::source::mcp::hints::Marks;
 use crate::source::mcp::{ConnectOptions, Connection, Session, connect};
@@ -69,9 +74,15 @@ impl Running {
         self.stop.cancel();
     }
 
+    /// Of a task that a test brings.
+    #[cfg(test)]
+    pub fn of(task: JoinHandle<()>) -> Self {
+        Self { stop: CancellationToken::new(), task }
+    }
+
     /// Waits until nothing is left of it, its children included.
     pub async fn stopped(self) {
-        // A panic of the task has ended it as well; it is logged where it happens.
+        // It ends by itself, and a panic of the supervisor would have ended it as well.
         let _ = self.task.await;
     }
 }
@@ -95,13 +106,7 @@ pub fn start(
     };
     let last_error = error.map(|(message, hint)| ServerError { message, hint, at: Utc::now() });
     let name = server.name.clone();
-    let shared = Arc::new(Shared {
-        status: RwLock::new(first_status(&name, state, last_error)),
-        stale: RwLock::default(),
-        templates: RwLock::default(),
-        session: RwLock::default(),
-        requests,
-    });
+    let shared = Arc::new(Shared::new(first_status(&name, state, last_error), requests));
     context.control.insert(name, shared.clone());
     if server.readiness != Readiness::Ready {
         return None;
@@ -115,18 +120,19 @@ pub fn start(
         }
     };
     let stop = CancellationToken::new();
-    let masker = config.masker.clone();
-    let task = Task {
+    let (limits, masker, writer) = (config.limits.clone(), config.masker.clone(), Arc::new(writer));
+    let token = stop.clone();
+    let make = move || Task {
         next_sync: watch::channel(None).1,
-        stop: stop.clone(),
-        limits: config.limits.clone(),
-        server,
-        context,
-        writer: Arc::new(writer),
+        stop: token.clone(),
+        limits: limits.clone(),
+        server: server.clone(),
+        context: context.clone(),
+        writer: writer.clone(),
         line: Arc::default(),
-        shared,
-        connect_options,
-        masker,
+        shared: shared.clone(),
+        connect_options: connect_options.clone(),
+        masker: masker.clone(),
         session: None,
         jobs: FuturesUnordered::new(),
         untold: vec![],
@@ -134,9 +140,51 @@ pub fn start(
         unpublished: false,
         last_sync: None,
         last_error: None,
+        quiet: Quiet::default(),
+        calm: Quiet::default(),
     };
-    let task = tokio::spawn(task.run(asked, schedule, cause));
+    let task = tokio::spawn(supervise(make, asked, schedule, cause));
     Some(Running { stop, task })
+}
+
+/// Runs a server's task, and once more after a fault of our own: a server that nobody follows any
+/// longer must neither stay so nor look alive.
+async fn supervise(
+    make: impl Fn() -> Task,
+    mut asked: mpsc::Receiver<SyncRequest>,
+    schedule: Option<Schedule>,
+    cause: SyncCause,
+) {
+    for failures in 1.. {
+        let task = make();
+        let (stop, shared, server) =
+            (task.stop.clone(), task.shared.clone(), task.server.name.to_string());
+        let (control, backoff) = (task.context.control.clone(), task.backoff());
+        // What was told before the fault isn't known any more, so nothing is spared after it.
+        let cause = if failures == 1 { cause } else { SyncCause::Reload };
+        let run = AssertUnwindSafe(task.run(&mut asked, schedule.clone(), cause)).catch_unwind();
+        if run.await.is_ok() {
+            return;
+        }
+        let message = "resdex itself failed on this server, and begins with it anew".to_owned();
+        tracing::error!(%server, failures, "{message}: the log above says where");
+        control::write(&shared.session).take();
+        {
+            let mut status = control::write(&shared.status);
+            let hint = Some("what the log says of a panic is worth a report".to_owned());
+            status.state = ServerState::Backoff;
+            status.last_error =
+                Some(ServerError { message: message.clone(), hint, at: Utc::now() });
+        }
+        control
+            .publish(control::Event::State { server: server.clone(), state: ServerState::Backoff });
+        control.publish(control::Event::Error { server, message });
+        let pause = backoff::jittered(backoff.delay(failures), backoff::random_unit());
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(pause) => {}
+        }
+    }
 }
 
 fn first_status(
@@ -158,6 +206,7 @@ fn first_status(
         last_error,
         withheld_removals: 0,
         warnings: vec![],
+        queue: SyncQueue::default(),
         counts: SyncCounts::default(),
     }
 }
@@ -192,12 +241,15 @@ struct Task {
     next_sync: watch::Receiver<Option<DateTime<Utc>>>,
     last_sync: Option<DateTime<Utc>>,
     last_error: Option<(SourceError, DateTime<Utc>)>,
+    /// What the log has been told of the server's errors, and of its reconciliations.
+    quiet: Quiet,
+    calm: Quiet,
 }
 
 impl Task {
     async fn run(
         mut self,
-        mut asked: mpsc::Receiver<SyncRequest>,
+        asked: &mut mpsc::Receiver<SyncRequest>,
         schedule: Option<Schedule>,
         cause: SyncCause,
     ) {
@@ -208,11 +260,14 @@ impl Task {
             Catalog::default()
         });
         let mut machine = Machine::new(self.machine_options(), catalog, Instant::now());
+        // However this ends, nobody follows its schedule any longer.
+        let ended = self.stop.child_token();
+        let _ended = ended.clone().drop_guard();
         let (ticks, mut ticked) = mpsc::channel(1);
         let (next, next_sync) = watch::channel(None);
         self.next_sync = next_sync;
         if let Some(schedule) = schedule {
-            let (clock, stop) = (self.context.clock.clone(), self.stop.clone());
+            let (clock, stop) = (self.context.clock.clone(), ended.child_token());
             tokio::spawn(async move { clock.follow(&schedule, ticks, next, stop).await });
         }
         if cause != SyncCause::Startup {
@@ -256,12 +311,17 @@ impl Task {
             reread_interval: limits.reread_interval,
             recheck_interval: limits.recheck_interval,
             removal_confirmation: limits.removal_confirmation,
-            backoff: Backoff { first: limits.retry_delay, longest: limits.max_retry_delay },
+            backoff: self.backoff(),
             max_subscriptions: follow.max_subscriptions,
+            trust: follow.trust,
             random: backoff::random_unit,
             wanted: url_filter(&follow.include, &follow.exclude),
             subscribed: url_filter(&follow.subscribe, &[]),
         }
+    }
+
+    fn backoff(&self) -> Backoff {
+        Backoff { first: self.limits.retry_delay, longest: self.limits.max_retry_delay }
     }
 
     fn connected(&mut self, result: Result<Connection, SourceError>) -> Event {
@@ -281,9 +341,15 @@ impl Task {
     /// Tells the machine, does what it says, and shows what has become of it.
     fn step(&mut self, machine: &mut Machine, event: Event) {
         match &event {
-            Event::Read { uri, outcome: ReadOutcome::Replaced { .. }, .. } => {
+            Event::Read { uri, outcome, .. } => {
                 let (server, uri) = (self.server.name.to_string(), uri.to_string());
-                self.tell_later(control::Event::Indexed { server, uri });
+                if let ReadOutcome::Replaced { .. } = outcome {
+                    let (server, uri) = (server.clone(), uri.clone());
+                    self.tell_later(control::Event::Indexed { server, uri });
+                }
+                if !matches!(outcome, ReadOutcome::Failed(_)) {
+                    self.context.control.publish(control::Event::Read { server, uri });
+                }
             }
             Event::Flushed(Ok(())) => {
                 fault::point("sync.flushed");
@@ -328,11 +394,15 @@ impl Task {
             }
             Command::List => {
                 let configured = self.server.follow.templates.clone();
+                let (control, name) = (self.context.control.clone(), self.server.name.clone());
                 self.ask(move |session| async move {
-                    let result = match session {
+                    let mut result = match session {
                         Some(session) => session.list(&configured).await,
                         None => Err(gone()),
                     };
+                    if let Ok(listed) = &mut result {
+                        added::extend(&mut listed.listing, &control.added.of(&name));
+                    }
                     Event::Listed { session: session_number, result }
                 });
             }
@@ -377,7 +447,12 @@ impl Task {
                     }
                 });
             }
-            Command::Notice(notice) => self.notice(notice),
+            Command::Notice(notice) => {
+                if let Notice::Withheld(_) = notice {
+                    *control::write(&self.shared.withheld) = machine.withheld_uris();
+                }
+                self.notice(notice);
+            }
         }
     }
 
@@ -418,21 +493,26 @@ impl Task {
         let permits = self.context.reads.clone();
         self.ask(move |session| async move {
             let (ticket, uri) = (job.ticket, job.uri.clone());
+            let mut got = Got::default();
             let outcome = match session {
                 Some(session) => {
                     // The permit is for the server's answer only; it is never closed.
                     let permit = permits.acquire_owned().await.ok();
+                    let at = Utc::now();
                     let snapshot = session.read(&uri).await;
                     drop(permit);
                     fault::point("sync.read");
                     match snapshot {
-                        Ok(snapshot) => indexing.index(job, snapshot, &writer).await,
+                        Ok(snapshot) => {
+                            got = Got { bytes: snapshot.bytes(), at, fresh: snapshot.fresh };
+                            indexing.index(job, snapshot, at, &writer).await
+                        }
                         Err(error) => ReadOutcome::Failed(error),
                     }
                 }
                 None => ReadOutcome::Failed(gone()),
             };
-            Event::Read { ticket, uri, outcome }
+            Event::Read { ticket, uri, got, outcome }
         });
     }
 
@@ -444,18 +524,40 @@ impl Task {
                 control::Event::Listing { server, cause, resources, complete }
             }
             Notice::Withheld(removals) => {
-                tracing::warn!(%server, removals, "a mass removal waits for a second listing, or for `resdex sync --confirm`");
+                let line = format!("{removals} removals");
+                if let Some(untold) = self.quiet.ask(&line, Instant::now().into_std()) {
+                    tracing::warn!(%server, removals, untold, "a mass removal waits for a second listing, or for `resdex sync --confirm`");
+                }
                 control::Event::Withheld { server, removals }
             }
             Notice::Reconnect { attempt } => control::Event::Reconnect { server, attempt },
             Notice::Error(message) => {
                 let message = self.masker.mask(&message).into_owned();
-                tracing::warn!(%server, error = %message, "an error of the server");
+                if let Some(untold) = self.quiet.ask(&message, Instant::now().into_std()) {
+                    tracing::warn!(%server, error = %message, untold, "an error of the server");
+                }
                 control::Event::Error { server, message }
+            }
+            Notice::ReadFailed(message) => {
+                let message = self.masker.mask(&message).into_owned();
+                // There may be one for each resource; the status has the last.
+                tracing::debug!(%server, error = %message, "a read failed");
+                control::Event::Error { server, message }
+            }
+            Notice::Warning(message) => {
+                let message = self.masker.mask(&mask::uri(&message)).into_owned();
+                tracing::warn!(%server, warning = %message, "for the server's owner");
+                control::Event::Warning { server, message }
+            }
+            Notice::Searchable(lag) => {
+                self.shared.lag.observe(lag);
+                control::Event::Pushed { server, lag_ms: lag.as_millis() as u64 }
             }
             Notice::Synced { cause } => {
                 self.last_sync = Some(Utc::now());
-                tracing::info!(%server, ?cause, "reconciled");
+                if let Some(untold) = self.calm.ask("reconciled", Instant::now().into_std()) {
+                    tracing::info!(%server, ?cause, untold, "reconciled");
+                }
                 return;
             }
         };
@@ -487,6 +589,9 @@ impl Task {
                     false => stale.remove(&uri),
                 };
             }
+        }
+        if machine.withheld() == 0 && !control::read(&self.shared.withheld).is_empty() {
+            control::write(&self.shared.withheld).clear();
         }
         let (state, now) = (machine.state(), Instant::now());
         let changed = control::read(&self.shared.status).state != state;
@@ -528,8 +633,11 @@ impl Task {
         let catalog = machine.catalog().counts();
         let session = self.session.as_ref();
         let noise = session.map_or(0, Session::noise);
-        let mut warnings: Vec<String> =
-            machine.problems().iter().take(MAX_WARNINGS).cloned().collect();
+        let mut warnings: Vec<String> = machine.warnings().take(MAX_WARNINGS).cloned().collect();
+        let more = machine.warnings().count() - warnings.len();
+        if more > 0 {
+            warnings.push(format!("and {more} more faults of its listing"));
+        }
         if noise > 0 {
             warnings.push(format!(
                 "{noise} messages were none of the protocol (logs on stdout?) and were dropped"
@@ -557,6 +665,7 @@ impl Task {
                 .iter()
                 .map(|warning| self.masker.mask(&mask::uri(warning)).into_owned())
                 .collect(),
+            queue: machine.queue(),
             counts: machine.counts(),
         }
     }
@@ -571,9 +680,6 @@ impl Task {
         }
     }
 }
-
-/// Warnings that a status holds.
-const MAX_WARNINGS: usize = 20;
 
 /// The marks of the present session; never, while there is none.
 async fn marks(session: Option<Session>) -> Marks {

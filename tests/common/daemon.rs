@@ -137,6 +137,11 @@ impl Daemon {
         }
     }
 
+    /// Whether its log has these words.
+    pub fn logged(&self, words: &str) -> bool {
+        fs::read_to_string(self.folder().join("log")).unwrap_or_default().contains(words)
+    }
+
     fn report(&self) -> String {
         let status = self.ask(&["status"]);
         let status = status.map_or("no status".into(), |status| format!("{status:#}"));
@@ -194,6 +199,24 @@ impl Stopped {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("resdex.toml"), config).unwrap();
         Self { folder }
+    }
+
+    /// Starts it by way of another program, which takes the command line as its last arguments.
+    pub fn start_in(self, wrapper: &[&str]) -> Daemon {
+        let direct = serve(self.folder.path());
+        let log = log(self.folder.path());
+        let (program, arguments) = wrapper.split_first().expect("a program");
+        let mut command = Command::new(program);
+        command.args(arguments).arg(direct.get_program()).args(direct.get_args());
+        for (name, value) in direct.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command.current_dir(self.folder.path()).stdin(Stdio::null());
+        command.stdout(log.try_clone().unwrap()).stderr(log);
+        Daemon { child: command.spawn().expect("it starts"), folder: self.folder }.answering()
     }
 
     /// Starts it with more in its environment, and doesn't wait for it: it may die soon.
@@ -257,9 +280,12 @@ pub fn serve(folder: &Path) -> Command {
     command
 }
 
-/// The binary, out of reach of the user's own configuration.
+/// The binary, out of reach of the user's own configuration: the one that was built with the tests, or
+/// that of `RESDEX_BINARY`, so that a release can be put to the same tests.
 pub fn resdex(folder: &Path) -> Command {
-    let mut command = Command::new(PathBuf::from(env!("CARGO_BIN_EXE_resdex")));
+    let binary = std::env::var_os("RESDEX_BINARY").map(PathBuf::from);
+    let mut command =
+        Command::new(binary.unwrap_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_resdex"))));
     command.current_dir(folder);
     for name in ["RESDEX_CONFIG", "RESDEX_STATE", "RESDEX_SOCKET", "RUST_LOG"] {
         command.env_remove(name);

@@ -10,6 +10,9 @@
 
 #[path = "../common/daemon.rs"]
 mod daemon;
+mod outside;
+mod rebuild;
+mod systemd;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -163,6 +166,30 @@ fn told_to_end_it_ends_its_children_too() {
         );
     }
     assert!(!daemon.folder().join("sock").exists());
+}
+
+/// A server whose child is deaf takes seconds to end. Whoever can't wait says so once more.
+#[test]
+fn told_twice_it_ends_at_once() {
+    let script = "trap '' TERM; echo $$ > pid; while :; do sleep 1; done";
+    let config = format!("[servers.stubborn]\ncommand = \"bash\"\nargs = [\"-c\", {script:?}]\n");
+    let mut daemon = Daemon::start(&config);
+    let file = daemon.folder().join("pid");
+    let pid = daemon.wait_until("the child runs", |_| {
+        fs::read_to_string(&file).ok()?.trim().parse::<i32>().ok()
+    });
+    kill_process(daemon.pid(), Signal::TERM).unwrap();
+    let log = daemon.folder().join("log");
+    daemon.wait_until("it stops", |_| {
+        fs::read_to_string(&log).ok()?.contains("\"stopping\"").then_some(())
+    });
+    kill_process(daemon.pid(), Signal::TERM).unwrap();
+    assert_eq!(daemon.ended(), Some(1));
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    daemon.wait_until("the child is gone with it", |_| {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
+        stat.map_or(true, |stat| stat.contains(") Z ")).then_some(())
+    });
 }
 
 #[test]

@@ -11,6 +11,7 @@
 )]
 
 mod complete;
+mod console;
 #[path = "../common/daemon.rs"]
 mod daemon;
 mod faults;

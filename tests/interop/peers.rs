@@ -135,6 +135,11 @@ impl Peer {
         }
     }
 
+    /// Where its notes and its control socket are.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }

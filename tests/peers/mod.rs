@@ -161,6 +161,12 @@ impl Peer {
         self.state().outlets.retain(|outlet| outlet.sender.send(bytes.clone()).is_ok());
     }
 
+    /// How many are connected over stdio, or listen to an event stream.
+    pub fn listeners(&self) -> usize {
+        self.state().outlets.retain(|outlet| !outlet.sender.is_closed());
+        self.state().outlets.len()
+    }
+
     /// Closes every event stream, and every connection over stdio.
     pub fn hang_up(&self) {
         self.state().outlets.clear();

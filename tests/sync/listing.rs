@@ -1,10 +1,13 @@
 //! Listings that are wrong: too long, too short, endless, doubled, refused.
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
 
 use crate::bench::Bench;
 use crate::peers::{NOT_FOUND, Peer, Reply, stdio};
 use resdex::model::ServerState;
+use resdex::sync::control::Event;
 
 const ERAS: [&str; 2] = ["protocol = \"legacy\"", "protocol = \"modern\""];
 
@@ -146,11 +149,18 @@ async fn a_server_that_is_empty_for_a_moment_loses_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_uri_that_is_listed_again_and_again_is_one_document() {
     let peer = three();
-    {
-        let mut state = peer.state();
-        state.listed.push(json!({"uri": "a://1", "name": "again", "mimeType": "text/html"}));
-        state.listed.push(json!({"uri": "a://1", "name": "and again"}));
-    }
+    peer.hook(|request| {
+        let again = json!({"uri": "a://1", "name": "again", "mimeType": "text/html"});
+        let once_more = json!({"uri": "a://1", "name": "and again"});
+        let page = match (request.method, request.cursor) {
+            ("resources/list", None) => {
+                json!({"resources": [item("a://1"), again, item("a://2")], "nextCursor": "2"})
+            }
+            ("resources/list", Some(_)) => json!({"resources": [item("a://3"), once_more]}),
+            _ => return None,
+        };
+        Some(Reply::Result(page))
+    });
     let served = stdio::Served::new(peer.clone());
     let bench = Bench::start(served.config("s", "")).await;
     let status = bench.live("s").await;
@@ -250,4 +260,102 @@ async fn what_is_listed_and_never_found_is_asked_for_seldom() {
             .await;
     }
     assert!(peer.reads("a://2") <= 7, "{} reads", peer.reads("a://2"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_servers_owner_is_warned_with_secrets_masked() {
+    let peer = Peer::default();
+    let served = stdio::Served::new(peer.clone());
+    let bench = Bench::start(served.config("s", "")).await;
+    bench.live("s").await;
+    let mut events = bench.control.events();
+    for (uri, text) in [
+        ("https://ada:hunter2@site.example/a", "basalt"),
+        ("file:///home/ada/b.md?token=hunter2", "gneiss"),
+        // Listed as plain text, as all of them.
+        (
+            "a://3",
+            "<!DOCTYPE html><html><head><title>T</title></head><body><p>schist</p></body></html>",
+        ),
+    ] {
+        peer.put(uri, text);
+    }
+    for item in &mut peer.state().listed {
+        item["name"] = json!("notes");
+    }
+    peer.put("a://4", "marl");
+    peer.state().listed[3]["name"] = json!("");
+    peer.list_changed();
+    let warnings = bench
+        .until("the last of the warnings", |bench| {
+            let warnings = bench.status("s").warnings;
+            warnings.iter().any(|warning| warning.contains("MIME")).then_some(warnings)
+        })
+        .await;
+    let all = warnings.join("\n");
+    for said in [
+        "1 resources have no name",
+        "2 URIs with credentials, such as https://***@site.example/a",
+        "1 URI with the path of somebody's home folder, such as file:///home/***/b.md?token=***",
+        "3 resources with the name of another, such as \"notes\"",
+        "1 resource of another MIME type than is declared, such as a://3",
+    ] {
+        assert!(all.contains(said), "{said} isn't in\n{all}");
+    }
+    assert!(!all.contains("hunter2") && !all.contains("ada"), "{all}");
+    let mut told = BTreeSet::new();
+    let mut drain = || {
+        let mut new = 0;
+        while let Ok(event) = events.try_recv() {
+            if let Event::Warning { message, .. } = event {
+                new += usize::from(told.insert(message));
+            }
+        }
+        new
+    };
+    assert_eq!(drain(), 5, "events tell what the status shows");
+    bench.sync("s").await;
+    assert_eq!(drain(), 0, "the same again is no news");
+    assert_eq!(bench.status("s").warnings, warnings);
+    assert!(told.iter().all(|told| warnings.contains(told)), "{told:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_changed_capability_is_taken_up_and_a_lost_listing_removes_nothing() {
+    let peer = three();
+    peer.state().resources_capability = json!({});
+    let served = stdio::Served::new(peer.clone());
+    let bench = Bench::start(served.config("s", ERAS[0])).await;
+    bench.live("s").await;
+    assert_eq!(peer.count("resources/subscribe"), 0);
+
+    // It comes back with push: what it lists is subscribed to.
+    peer.state().resources_capability = json!({"subscribe": true, "listChanged": true});
+    peer.hang_up();
+    bench
+        .until("three subscriptions", |_| (peer.count("resources/subscribe") == 3).then_some(()))
+        .await;
+    bench.live("s").await;
+    peer.put("a://1", "first garnet");
+    peer.updated("a://1");
+    bench.finds("garnet", &["a://1"]).await;
+
+    // It comes back without a listing.
+    peer.hook(|request| {
+        (request.method == "resources/list").then_some(Reply::Error(-32601, "Method not found"))
+    });
+    peer.hang_up();
+    bench
+        .until("it lists nothing", |bench| {
+            let status = bench.status("s");
+            (status.state == ServerState::NoListing && status.stale == 3).then_some(())
+        })
+        .await;
+    bench.sync("s").await;
+    bench.finds("quartz", &ALL[1..]).await;
+    assert!(bench.hits("garnet")[0].stale);
+
+    peer.unhook();
+    bench.sync("s").await;
+    assert_eq!(bench.live("s").await.stale, 0);
 }

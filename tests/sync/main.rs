@@ -30,10 +30,12 @@ mod bench;
 mod failing;
 mod listing;
 mod over_http;
+#[allow(dead_code, reason = "each test target uses its part")]
 #[path = "../peers/mod.rs"]
 mod peers;
 mod pushing;
 mod reading;
+mod telling;
 mod wire;
 
 /// What a peer's child runs.

@@ -72,6 +72,33 @@ async fn a_session_that_is_dropped_is_begun_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_is_dropped_in_the_middle_of_a_sync_costs_another_round() {
+    let uris: Vec<String> = (0..12).map(|at| format!("a://{at:02}")).collect();
+    let peer = Peer::of(uris.iter().map(|uri| (uri.as_str(), "marl")));
+    // Once while it subscribes, and once while it reads.
+    let dropping = peer.clone();
+    peer.hook(move |request| {
+        let nth = match request.method {
+            "resources/subscribe" => 10,
+            "resources/read" => 20,
+            _ => return None,
+        };
+        if dropping.count(request.method) == nth {
+            dropping.drop_session();
+        }
+        None
+    });
+    let served = http::Served::new(peer.clone()).await;
+    let bench = Bench::start(served.config("s", ERAS[0])).await;
+    let uris: Vec<&str> = uris.iter().map(String::as_str).collect();
+    bench.finds("marl", &uris).await;
+    assert_eq!(bench.live("s").await.indexed, 12);
+    peer.put("a://05", "dolomite");
+    peer.updated("a://05");
+    bench.finds("dolomite", &["a://05"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_refuses_the_event_stream_is_not_asked_again() {
     for status in [405, 400] {
         let peer = two();

@@ -39,6 +39,25 @@ async fn every_way_to_fail_keeps_the_last_good_text() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_read_that_finds_nothing_is_a_reason_to_list() {
+    for code in [-32002, -32602] {
+        let peer = Peer::of([("a://1", "feldspar"), ("a://2", "feldspar")]);
+        let served = stdio::Served::new(peer.clone());
+        let bench = Bench::start(served.config("s", ERAS[0])).await;
+        bench.live("s").await;
+        peer.hook(move |request| {
+            let gone = request.method == "resources/read" && request.uri == "a://1";
+            gone.then_some(Reply::Error(code, "Unknown resource"))
+        });
+        // Nothing tells that the list has changed.
+        peer.remove("a://1");
+        peer.updated("a://1");
+        bench.finds("feldspar", &["a://2"]).await;
+        assert_eq!(bench.resources("s").len(), 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_read_that_is_never_answered_times_out_alone() {
     for era in ERAS {
         let texts = ["a://1", "a://2", "a://3", "a://4"].map(|uri| (uri, "feldspar"));

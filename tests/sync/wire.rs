@@ -85,6 +85,16 @@ async fn much_on_stderr_before_the_first_answer_holds_nothing_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_says_much_on_stderr_first_is_served() {
+    let peer = Peer::of([("a://1", "granite")]);
+    let served = stdio::Served::new(peer.clone());
+    let flood = "head -c 50000000 /dev/zero | tr \"\\000\" E >&2; exec";
+    let bench = Bench::start(served.config("s", "").replace("exec", flood)).await;
+    bench.finds("granite", &["a://1"]).await;
+    assert_eq!(bench.live("s").await.counts.connects, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_child_that_exits_at_once_is_told_with_its_status_and_last_words() {
     let limits = "connect_timeout = \"1h\"\nretry_delay = \"1h\"\nmax_retry_delay = \"1h\"";
     let bench = Bench::with_limits(limits, shell("s", "echo its last words >&2; exit 1", "")).await;

@@ -129,6 +129,8 @@ fn what_strangers_wrote_never_steers_a_terminal() {
         title: evil.into(),
         description: Some(evil.into()),
         expanded: 0,
+        variables: vec![],
+        followed: vec![],
     };
     let shown = [
         hits(&answer, PLAIN),
@@ -179,6 +181,7 @@ fn status_is_a_table_and_what_to_do() {
             bytes: 12_900_000,
             last_commit: Some(time()),
             paused: Some("less than 1 GiB is free".into()),
+            rebuilding: None,
         },
         config: ConfigStatus { error: Some("a.toml:3: broken".into()), warnings: vec![] },
         servers: vec![live, failed, withheld, unset],

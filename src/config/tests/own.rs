@@ -36,6 +36,7 @@ exclude = []
 protocol = "legacy"
 subscribe = ["wiki://pages/eng/**"]
 max_subscriptions = 10
+trust = ["ttl", "last_modified"]
 [[servers.wiki.templates]]
 uri = "wiki://pages/{space}/{+path}"
 values = { space = ["eng", "ops"] }
@@ -103,6 +104,7 @@ fn the_whole_schema() {
         templates: vec![TemplateConfig { uri: "wiki://pages/{space}/{+path}".into(), values }],
         subscribe: vec!["wiki://pages/eng/**".into()],
         max_subscriptions: 10,
+        trust: Trust { last_modified: true, ttl: true },
     };
     assert_eq!(wiki.follow, follow);
 
@@ -278,7 +280,7 @@ fn every_error_with_its_place() {
         ),
         (
             "[servers.a]\n[[servers.a.templates]]\nuri = \"a://{b\"",
-            "config.toml:3:7: `uri`: \"a://{b\" isn't a URI template (RFC 6570): invalid URI template: expression not closed (at 4-th byte)",
+            "config.toml:3:7: `uri`: \"a://{b\" isn't a URI template (RFC 6570): \"{b\" is not closed",
         ),
         (
             "[servers.a]\n[[servers.a.templates]]\nuri = \"a://{b}\"\nvalues = { c = [] }",
@@ -570,5 +572,19 @@ fn where_the_config_is() {
         (&[], None),
     ] {
         assert_eq!(default_file(&env_of(env)), wanted.map(PathBuf::from));
+    }
+}
+
+#[test]
+fn a_file_of_errors_is_told_by_its_first() {
+    // To find the places of all would take the square of the length.
+    let folder = Folder::with(&[
+        ("noise.toml", &"\\ud83d".repeat(100_000)),
+        ("keys.toml", &(0..20_000).map(|key| format!("key{key} = 1\n")).collect::<String>()),
+    ]);
+    for (name, line) in [("noise.toml", 1), ("keys.toml", 1)] {
+        let errors = folder.load(&[name], &[]).unwrap_err().0;
+        assert_eq!(errors.len(), 50, "{name}");
+        assert_eq!(errors[0].line, Some(line), "{name}");
     }
 }

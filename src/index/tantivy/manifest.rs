@@ -4,7 +4,7 @@
 use chrono::DateTime;
 
 use super::schema::damaged;
-use crate::index::{Entry, IndexError, description_hash};
+use crate::index::{Entry, IndexError, description_hash, is_mislabelled};
 use crate::model::{ContentHash, Fingerprint, Manifest, Origin, Outcome, ResourceKey};
 
 /// The manifest of an entry whose chunks are still there.
@@ -24,7 +24,8 @@ pub fn encode(entry: &Entry) -> Vec<u8> {
         Origin::Listed => None,
         Origin::Template(template) => Some(template.as_str()),
     };
-    bytes.push(u8::from(reason.is_some()) | u8::from(template.is_some()) << 1);
+    let flags = [reason.is_some(), template.is_some(), is_mislabelled(entry)];
+    bytes.push((0..).zip(flags).map(|(bit, flag)| u8::from(flag) << bit).sum());
     let reason = reason.unwrap_or_default();
     bytes.extend_from_slice(&(reason.len() as u32).to_le_bytes());
     bytes.extend_from_slice(reason.as_bytes());
@@ -56,6 +57,7 @@ fn read(key: ResourceKey, mut bytes: &[u8]) -> Option<Manifest> {
         fingerprint,
         chunks,
         outcome: if flags & 1 == 0 { Outcome::Indexed } else { Outcome::Skipped(text(reason)?) },
+        mislabelled: flags & 4 != 0,
         indexed_at: DateTime::from_timestamp(seconds, nanos)?,
         origin: if flags & 2 == 0 { Origin::Listed } else { Origin::Template(text(template)?) },
     })

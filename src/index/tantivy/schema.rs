@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use ::tantivy::TantivyDocument;
 use ::tantivy::schema::{
-    BytesOptions, FAST, Field, INDEXED, IndexRecordOption, STORED, STRING, Schema,
+    BytesOptions, FAST, Field, INDEXED, IndexRecordOption, STORED, STRING, Schema, SchemaBuilder,
     TextFieldIndexing, TextOptions, Value,
 };
 use chrono::{DateTime, NaiveDate};
@@ -68,7 +68,11 @@ pub struct Fields {
 
 /// The schema and its fields.
 pub fn schema() -> (Schema, Fields) {
-    let mut builder = Schema::builder();
+    after(Schema::builder())
+}
+
+/// The same, after what a test has put before it.
+pub(super) fn after(mut builder: SchemaBuilder) -> (Schema, Fields) {
     let analyzed = |analyzer: &str, record| {
         let indexing =
             TextFieldIndexing::default().set_tokenizer(analyzer).set_index_option(record);

@@ -1,6 +1,8 @@
 //! The store's behaviour, mostly in memory; what concerns files, in a folder.
 
 mod disks;
+mod former;
+mod growth;
 mod searching;
 
 use std::collections::BTreeMap;
@@ -164,6 +166,8 @@ fn a_resource_comes_back_as_it_went_in() {
     whole.chunks[1].page = Some(3);
     whole.chunks[1].lead = Some("| a | b |".into());
     whole.chunks[1].noise.push(0..1);
+    whole.resource.mime_type = Some("Text/Plain; charset=utf-8".into());
+    whole.mime_type = Some("text/html".into());
     let mut skipped = entry("docs", "docs:///b.png", &[]);
     skipped.outcome = Outcome::Skipped("image/png has no text".into());
     let store = store(vec![whole.clone(), skipped.clone()]);
@@ -182,6 +186,7 @@ fn a_resource_comes_back_as_it_went_in() {
         fingerprint: entry.fingerprint,
         chunks: entry.chunks.len() as u32,
         outcome: entry.outcome.clone(),
+        mislabelled: entry.outcome == Outcome::Indexed,
         indexed_at: entry.indexed_at,
         origin: entry.resource.origin.clone(),
     });

@@ -197,19 +197,26 @@ impl View {
     pub fn resources(&self, request: &ResourcesRequest) -> Result<ResourcesPage, IndexError> {
         let after = request.after.as_ref();
         let after = after.map(|key| schema::key_bytes(key.server.as_str(), &key.uri));
+        let within = request.within.as_ref();
+        let within = within.map(|key| schema::key_bytes(key.server.as_str(), &key.uri));
         let wanted = request.limit.saturating_add(1);
         // Each segment's first rows hold the first rows of all.
         let mut found: Vec<(Vec<u8>, DocAddress)> = vec![];
         for (segment, reader, columns) in self.segments() {
             let index = reader.inverted_index(self.fields.key).map_err(read_error)?;
             let range = index.terms().range();
-            let range = match &after {
-                Some(after) => range.gt(after),
-                None => range,
+            let range = match (&after, &within) {
+                (Some(after), Some(within)) if after < within => range.ge(within),
+                (Some(after), _) => range.gt(after),
+                (None, Some(within)) => range.ge(within),
+                (None, None) => range,
             };
             let mut keys = range.into_stream().map_err(read_error)?;
             let mut here = 0;
             while here < wanted && keys.advance() {
+                if within.as_ref().is_some_and(|within| !keys.key().starts_with(within)) {
+                    break;
+                }
                 let postings =
                     index.read_postings_from_terminfo(keys.value(), IndexRecordOption::Basic);
                 let Some(doc) = alive(reader, postings.map_err(read_error)?).next() else {
@@ -236,8 +243,11 @@ impl View {
         key: &[u8],
         first: DocId,
     ) -> Result<bool, IndexError> {
-        if !request.filter.is_everything() {
+        if !request.filter.is_everything() || request.contains.is_some() {
             let (server, uri) = schema::split_key(key)?;
+            if !request.is_about(server, uri) {
+                return Ok(false);
+            }
             let mut mime = String::new();
             if let Some(ord) = columns.mime.ords().first(first) {
                 columns.mime.ord_to_str(ord, &mut mime).map_err(read_error)?;

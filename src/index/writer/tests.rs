@@ -282,3 +282,50 @@ async fn a_failure_is_shown_until_a_commit_succeeds() {
     handle.apply(vec![change("a")]).await.unwrap();
     assert_eq!(told.try_recv(), Ok(None));
 }
+
+#[tokio::test]
+async fn a_ping_is_answered_by_a_writer_that_waits_and_not_by_one_that_is_stuck() {
+    let (store, handle, _writer) = start();
+    handle.ping().await.unwrap();
+    assert_eq!(store.commits.load(SeqCst), 0);
+    // Stuck in a commit.
+    let (gate, held) = std::sync::mpsc::channel::<()>();
+    let (ready, is_held) = std::sync::mpsc::channel();
+    let holder = std::thread::spawn({
+        let store = store.clone();
+        move || {
+            let _gate = lock(&store.gate);
+            ready.send(()).unwrap();
+            let _ = held.recv();
+        }
+    });
+    is_held.recv().unwrap();
+    let applying = tokio::spawn({
+        let handle = handle.clone();
+        async move { handle.apply(vec![change("a")]).await }
+    });
+    while lock(&store.pending).is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let ping = handle.ping();
+    tokio::pin!(ping);
+    let early = tokio::time::timeout(Duration::from_millis(50), ping.as_mut()).await;
+    assert!(early.is_err(), "answered in the middle of a commit");
+    drop(gate);
+    ping.await.unwrap();
+    applying.await.unwrap().unwrap();
+    holder.join().unwrap();
+}
+
+#[tokio::test]
+async fn a_writer_without_room_answers_pings() {
+    let (told, paused) = std::sync::mpsc::channel();
+    let guard = Guard {
+        room: Box::new(|| Err("full".into())),
+        tell: Box::new(move |reason| drop(told.send(reason.map(str::to_owned)))),
+    };
+    let (handle, _writer) = Writer::guarded(Arc::new(Fake::default()), guard).unwrap();
+    handle.submit(vec![change("a")]).await.unwrap();
+    assert_eq!(paused.recv().unwrap().as_deref(), Some("full"));
+    handle.ping().await.unwrap();
+}

@@ -11,7 +11,7 @@ use super::super::error::ApiError;
 use super::super::scope::View;
 use super::handler::{ANY, error, shown};
 use crate::index::ResourcesRequest;
-use crate::model::ServerName;
+use crate::model::{ResourceKey, ServerName};
 use crate::search::filter::Clause;
 use crate::source::mcp::template;
 
@@ -60,9 +60,8 @@ fn uris(app: &App, view: &View, typed: &str) -> Result<(Vec<String>, bool), ApiE
     let clause = Clause { uri_prefix: Some(typed.into()), ..Clause::default() };
     let page = app.store.resources(&ResourcesRequest {
         filter: view.filter.clone().and(clause),
-        after: None,
         limit: CompletionInfo::MAX_VALUES,
-        skipped_only: false,
+        ..ResourcesRequest::default()
     })?;
     let uris = page.resources.iter().map(|row| shown(app, view, &row.key));
     Ok((uris.collect::<Result<_, _>>()?, page.more))
@@ -96,12 +95,11 @@ fn leading(
             // What stands before it may be anything yet.
             false
         } else {
-            let clause = Clause { uri_prefix: Some(uri), ..Clause::default() };
             let page = app.store.resources(&ResourcesRequest {
-                filter: view.of_server(server.clone()).and(clause),
-                after: None,
+                filter: view.filter.clone(),
+                within: Some(ResourceKey { server: server.clone(), uri: uri.into() }),
                 limit: 1,
-                skipped_only: false,
+                ..ResourcesRequest::default()
             })?;
             !page.resources.is_empty()
         };

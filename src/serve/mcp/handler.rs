@@ -278,7 +278,7 @@ impl ServerHandler for Connection {
                 filter: view.filter.clone(),
                 after,
                 limit: PAGE,
-                skipped_only: false,
+                ..ResourcesRequest::default()
             })?;
             let next = page.resources.last().filter(|_| page.more).map(|row| cursor(&row.key));
             let mut resources = vec![];

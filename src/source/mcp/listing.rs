@@ -196,7 +196,7 @@ impl Pages {
 }
 
 /// A page's items and the cursor of the next. `null` is no cursor, `""` is one.
-fn split_page(mut answer: Value, key: &str) -> (Option<Vec<Value>>, Option<String>) {
+pub(super) fn split_page(mut answer: Value, key: &str) -> (Option<Vec<Value>>, Option<String>) {
     let next = match answer.get_mut("nextCursor").map(Value::take) {
         None | Some(Value::Null) => None,
         Some(Value::String(cursor)) => Some(cursor),
@@ -208,7 +208,7 @@ fn split_page(mut answer: Value, key: &str) -> (Option<Vec<Value>>, Option<Strin
     }
 }
 
-fn add_resources(listing: &mut Listing, items: Vec<Value>, limits: &Limits) {
+pub(super) fn add_resources(listing: &mut Listing, items: Vec<Value>, limits: &Limits) {
     let mut times: HashMap<_, u32> = HashMap::new();
     let mut nameless = 0;
     for item in items {
@@ -233,7 +233,7 @@ fn add_resources(listing: &mut Listing, items: Vec<Value>, limits: &Limits) {
     }
 }
 
-fn add_templates(listing: &mut Listing, items: Vec<Value>) {
+pub(super) fn add_templates(listing: &mut Listing, items: Vec<Value>) {
     for item in items {
         let text = |key: &str| item.get(key).and_then(Value::as_str).map(str::to_owned);
         match text("uriTemplate").filter(|template| !template.is_empty()) {

@@ -124,7 +124,7 @@ impl Session {
             let reason = "none of the contents has a text or a blob".into();
             return Err(SourceError::BadAnswer { what: what.into(), reason });
         }
-        Ok(Snapshot::new(contents))
+        Ok(Snapshot { fresh: fresh(&result), ..Snapshot::new(contents) })
     }
 
     /// Sends a request and hands back its raw result.
@@ -256,6 +256,12 @@ pub(super) fn clean(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(MOST).collect::<String>().trim().to_owned()
 }
 
+/// A result's `ttlMs`.
+fn fresh(result: &Value) -> Option<Duration> {
+    let millis = result.get("ttlMs").and_then(Value::as_f64)?;
+    Duration::try_from_secs_f64(millis / 1_000.0).ok()
+}
+
 /// One item of `contents`; none when it has neither text nor blob.
 fn content(mut item: Value, asked: &str) -> Option<Content> {
     let text = |value: Option<&mut Value>| match value.map(Value::take) {
@@ -273,4 +279,23 @@ fn content(mut item: Value, asked: &str) -> Option<Content> {
         Some(Value::Null) | None => Body::Blob(text(item.get_mut("blob"))?),
     };
     Some(Content { uri, mime_type, body })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_ttl_is_a_number_of_milliseconds() {
+        for (result, seconds) in [
+            (json!({"ttlMs": 1500}), Some(1.5)),
+            (json!({"ttlMs": 0}), Some(0.0)),
+            (json!({"ttlMs": -1}), None),
+            (json!({"ttlMs": "1500"}), None),
+            (json!({}), None),
+        ] {
+            assert_eq!(fresh(&result).map(|ttl| ttl.as_secs_f64()), seconds, "{result}");
+        }
+    }
 }

@@ -2,9 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use iri_string::spec::UriSpec;
-use iri_string::template::UriTemplateStr;
-use iri_string::template::simple_context::SimpleContext;
 use rmcp::model::{
     ArgumentInfo, ClientRequest, CompleteRequest, CompleteRequestParams, CompletionContext,
     Reference,
@@ -13,6 +10,7 @@ use serde_json::Value;
 
 use super::session::Session;
 use crate::config::TemplateConfig;
+use crate::config::template::Template;
 use crate::model::{Origin, Resource, ResourceTemplate};
 use crate::source::SourceError;
 
@@ -33,21 +31,17 @@ pub(super) struct Expansion {
 /// # Errors
 /// What is wrong with the template.
 pub(crate) fn variables(template: &str) -> Result<Vec<String>, String> {
-    let parsed = UriTemplateStr::new(template).map_err(|error| error.to_string())?;
+    let parsed = Template::parse(template)?;
     let mut seen = BTreeSet::new();
-    let names = parsed.variables().map(|name| name.as_str().to_owned());
-    Ok(names.filter(|name| seen.insert(name.clone())).collect())
+    Ok(parsed.variables().filter(|name| seen.insert(*name)).map(str::to_owned).collect())
 }
 
 /// Fills a template in.
+///
+/// # Errors
+/// What is wrong with the template.
 pub(crate) fn expand(template: &str, values: &BTreeMap<String, String>) -> Result<String, String> {
-    let parsed = UriTemplateStr::new(template).map_err(|error| error.to_string())?;
-    let mut context = SimpleContext::new();
-    for (name, value) in values {
-        context.insert(name.as_str(), value.as_str());
-    }
-    let expanded = parsed.expand::<UriSpec, _>(&context).map_err(|error| error.to_string())?;
-    Ok(expanded.to_string())
+    Ok(Template::parse(template)?.expand(values))
 }
 
 impl Session {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Command, HEALTHY, Link, Machine, Notice, Phase, TIMEOUTS};
+use super::{Command, HEALTHY, Link, Machine, Notice, Phase, TIMEOUTS, Want};
 use crate::model::{ServerState, SyncCause};
 use crate::source::SourceError;
 use crate::sync::backoff;
@@ -43,11 +43,23 @@ impl Machine {
         self.link = Link::Down { until: now + wait, state };
         // What the old session brings late is not for the next one.
         self.session += 1;
-        self.phase = Phase::Idle;
+        self.begin_again(SyncCause::Startup, now);
+        self.fresh.clear();
         self.commands.push(Command::Disconnect);
         self.commands.push(Command::Notice(Notice::Reconnect { attempt: self.connect_failures }));
-        self.want(SyncCause::Startup, Depth::All, now);
         self.failed(error);
+    }
+
+    /// Gives up the reconciliation that is under way and wants a whole one, which spares no more than
+    /// that did.
+    pub(super) fn begin_again(&mut self, cause: SyncCause, due: Instant) {
+        let unfinished = self.phase.want().filter(|want| want.depth == Depth::All);
+        self.phase = Phase::Idle;
+        let mut want = Want::new(cause, Depth::All, due);
+        if let Some(unfinished) = unfinished {
+            want.sparing = want.sparing.min(unfinished.sparing);
+        }
+        self.add_want(want);
     }
 
     pub(super) fn failed(&mut self, error: SourceError) {

@@ -19,6 +19,7 @@ impl Machine {
             match self.catalog.owner(&uri) {
                 Some(owner) => {
                     // The server says that the owner changed, or something that it stands above.
+                    self.lags.told(&owner, now);
                     self.mark(&owner, now);
                     if *owner != *uri {
                         self.want_relisting(now);
@@ -29,21 +30,18 @@ impl Machine {
             }
         }
         if marks.list {
+            self.list_told.get_or_insert(now);
             self.want_relisting(now);
         }
         if marks.everything {
             let due = self.recheck_from.max(now);
-            self.add_want(Want {
-                cause: SyncCause::Notification,
-                depth: Depth::All,
-                confirm: false,
-                due,
-            });
+            self.want(SyncCause::Notification, Depth::All, due);
         }
     }
 
     pub(super) fn mark(&mut self, uri: &Uri, now: Instant) {
         let in_flight = self.catalog.change(uri, |known| {
+            known.due = true;
             let in_flight = known.reading != Reading::No;
             if in_flight {
                 known.reading = Reading::Again;
@@ -57,16 +55,11 @@ impl Machine {
 
     pub(super) fn want_relisting(&mut self, now: Instant) {
         let due = self.relist_from.max(now);
-        self.add_want(Want {
-            cause: SyncCause::Notification,
-            depth: Depth::New,
-            confirm: false,
-            due,
-        });
+        self.want(SyncCause::Notification, Depth::New, due);
     }
 
     pub(super) fn want(&mut self, cause: SyncCause, depth: Depth, due: Instant) {
-        self.add_want(Want { cause, depth, confirm: false, due });
+        self.add_want(Want::new(cause, depth, due));
     }
 
     pub(super) fn add_want(&mut self, want: Want) {
@@ -74,7 +67,7 @@ impl Machine {
     }
 
     pub(super) fn asked(&mut self, cause: SyncCause, confirm: bool, now: Instant) {
-        self.add_want(Want { cause, depth: Depth::All, confirm, due: now });
+        self.add_want(Want { confirm, ..Want::new(cause, Depth::All, now) });
         // Whoever asks has perhaps mended what was wrong.
         if let Link::Down { until, .. } = &mut self.link
             && cause != SyncCause::Schedule

@@ -4,14 +4,19 @@ use std::collections::BTreeSet;
 
 use tokio::time::Instant;
 
-use super::{Command, Machine, Notice, Phase, Withheld};
+use super::{Command, Machine, Notice, Phase, Want, Withheld};
 use crate::index::description_hash;
-use crate::model::{Resource, SyncCause, Uri};
+use crate::model::{Listing, Resource, SyncCause, Uri};
 use crate::source::SourceError;
 use crate::source::mcp::Listed;
 use crate::sync::catalog::{Known, Reading};
 use crate::sync::plan;
 use crate::sync::plan::{Depth, Terms};
+use crate::sync::trust::is_spared;
+use crate::sync::warnings;
+
+/// Warnings that a listing tells at once; the status has no more of them either.
+pub(crate) const MAX_WARNINGS: usize = 20;
 
 impl Machine {
     pub(super) fn listed(&mut self, result: Result<Listed, SourceError>, now: Instant) {
@@ -24,18 +29,21 @@ impl Machine {
                     return;
                 }
                 self.list_failures += 1;
-                self.want(
-                    want.cause,
-                    want.depth,
-                    now + self.options.backoff.delay(self.list_failures),
-                );
+                let due = now + self.options.backoff.delay(self.list_failures);
+                self.add_want(Want { due, ..want });
                 return self.failed(error);
             }
         };
         self.timeouts = 0;
         self.counts.listings += 1;
         self.no_listing = no_listing;
-        self.problems.clone_from(&listing.problems);
+        let mut problems = warnings::of(&listing.resources, self.options.own_folder);
+        problems.extend(listing.problems.iter().cloned());
+        let old = std::mem::replace(&mut self.problems, problems);
+        let new = self.problems.iter().filter(|problem| !old.contains(problem));
+        for problem in new.take(MAX_WARNINGS) {
+            self.commands.push(Command::Notice(Notice::Warning(problem.clone())));
+        }
         let complete = listing.complete && listing.expansions_complete;
         self.incomplete = !complete;
         match complete {
@@ -47,8 +55,11 @@ impl Machine {
                     Depth::New,
                     now + self.options.backoff.delay(self.list_failures + 4),
                 );
-                let reason =
-                    self.problems.first().cloned().unwrap_or_else(|| "no reason is known".into());
+                let reason = listing
+                    .problems
+                    .first()
+                    .cloned()
+                    .unwrap_or_else(|| "no reason is known".into());
                 self.last_error = Some(SourceError::BadAnswer {
                     what: "the listing is incomplete".into(),
                     reason,
@@ -63,6 +74,9 @@ impl Machine {
         }));
         let absent_before =
             self.withheld.as_ref().filter(|withheld| now >= withheld.from).map(|w| &w.uris);
+        // A server that lists nothing any more says nothing about what it listed.
+        let says_all = listing.complete && (!no_listing || want.confirm);
+        let listing = Listing { complete: says_all, ..listing };
         let plan = plan::plan(
             &self.catalog,
             listing,
@@ -71,11 +85,21 @@ impl Machine {
                 absent_before,
                 trusting: self.options.own_folder || want.confirm,
                 wanted: &*self.options.wanted,
+                spared: &|known, resource| {
+                    let (trust, fresh) = (self.options.trust, self.fresh.get(&resource.uri));
+                    is_spared((trust, want.sparing), known, resource, fresh.copied(), now)
+                },
             },
         );
         self.withhold(plan.withheld, now);
         self.apply_listing(plan.listed, &plan.unconfirmed);
         self.remove(plan.removals);
+        if let Some(told) = self.listing_told.take().filter(|_| want.depth == Depth::New) {
+            for uri in &plan.reads {
+                self.lags.told(uri, told);
+            }
+        }
+        self.counts.spared += plan.spared;
         self.planned = plan.reads.len() as u64;
         self.reads = plan.reads;
         self.phase = Phase::Following(want);
@@ -134,6 +158,8 @@ impl Machine {
     pub(super) fn remove(&mut self, uris: Vec<Uri>) {
         for uri in &uris {
             self.dirty.forget(uri);
+            self.lags.forget(uri);
+            self.fresh.remove(uri);
             if self.catalog.get(uri).is_some_and(|known| known.reading != Reading::No) {
                 // The read that is under way may still hand something over.
                 self.catalog.change(uri, |known| {

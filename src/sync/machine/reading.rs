@@ -4,19 +4,22 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Command, Link, Machine, ReadJob, ReadOutcome, Ticket};
+use super::{Command, Got, Link, Machine, Notice, ReadJob, ReadOutcome, Ticket};
 use crate::index::description_hash;
 use crate::model::Uri;
 use crate::source::SourceError;
 use crate::sync::catalog::{Known, Reading};
 use crate::sync::dirty::Line;
 
+/// The longest that a resource is taken to stay as it is.
+const LONGEST_FRESH: Duration = Duration::from_secs(24 * 3_600);
+
 impl Machine {
     pub(super) fn may_read(&self) -> bool {
         matches!(self.link, Link::Up { .. }) && !self.index_failed
     }
 
-    pub(super) fn start_read(&mut self, uri: &Uri, line: Line) {
+    pub(super) fn start_read(&mut self, uri: &Uri, line: Line, now: Instant) {
         let Some(known) = self.catalog.get(uri) else { return };
         if known.reading != Reading::No {
             // One at a time; what is under way may have begun before the change.
@@ -24,7 +27,8 @@ impl Machine {
         }
         self.in_flight += 1;
         self.planned_in_flight += usize::from(line == Line::Bulk);
-        let ticket = Ticket { session: self.session, epoch: self.epoch, line };
+        let told = self.lags.begun(uri);
+        let ticket = Ticket { session: self.session, epoch: self.epoch, line, begun: now, told };
         let job = self.catalog.change(uri, |known| {
             known.reading = Reading::Yes;
             ReadJob {
@@ -38,7 +42,14 @@ impl Machine {
         self.commands.push(Command::Read(job));
     }
 
-    pub(super) fn read(&mut self, ticket: Ticket, uri: &Uri, outcome: ReadOutcome, now: Instant) {
+    pub(super) fn read(
+        &mut self,
+        ticket: Ticket,
+        uri: &Uri,
+        got: Got,
+        outcome: ReadOutcome,
+        now: Instant,
+    ) {
         self.in_flight -= 1;
         self.planned_in_flight -= usize::from(ticket.line == Line::Bulk);
         self.counts.reads += 1;
@@ -58,6 +69,7 @@ impl Machine {
                 // The index failed about when it was handed over: it may be there or not.
                 self.unflushed = true;
                 let handed = self.flushes;
+                self.lags.failed(uri, ticket.told);
                 self.catalog.change(uri, |known| {
                     (known.stored, known.hash, known.handed) = (true, None, handed)
                 });
@@ -65,16 +77,18 @@ impl Machine {
             }
             ReadOutcome::Unchanged => {
                 self.counts.unchanged += 1;
-                self.succeeded(uri, |_| ());
+                self.succeeded(uri, ticket, got, |_| ());
             }
-            ReadOutcome::Replaced { hash, description, skipped } => {
+            ReadOutcome::Replaced { hash, description, skipped, mislabelled } => {
                 self.counts.indexed += 1;
                 self.unflushed = true;
                 let flushes = self.flushes;
-                self.succeeded(uri, |known| {
+                self.lags.handed(uri, flushes, ticket.told);
+                self.succeeded(uri, ticket, got, |known| {
                     known.handed = flushes;
                     (known.hash, known.description) = (Some(hash), description);
                     (known.stored, known.skipped) = (true, skipped);
+                    known.mislabelled = mislabelled;
                     if known
                         .pending
                         .as_ref()
@@ -84,20 +98,36 @@ impl Machine {
                     }
                 });
             }
-            ReadOutcome::Failed(error) => self.read_failed(ticket.session, uri, error, now),
+            ReadOutcome::Failed(error) => {
+                self.lags.failed(uri, ticket.told);
+                self.read_failed(ticket.session, uri, error, now);
+            }
         }
         if again {
             self.mark(uri, now);
         }
     }
 
-    pub(super) fn succeeded(&mut self, uri: &Uri, change: impl FnOnce(&mut Known)) {
+    fn succeeded(&mut self, uri: &Uri, ticket: Ticket, got: Got, change: impl FnOnce(&mut Known)) {
         self.timeouts = 0;
         self.allowed = (self.allowed + 1).min(self.options.reads_in_flight);
         self.catalog.change(uri, |known| {
             (known.failures, known.not_found, known.stale) = (0, 0, false);
+            (known.due, known.read_at) = (false, got.at.timestamp());
             change(known);
         });
+        if !self.options.trust.ttl {
+            return;
+        }
+        // What an old session said is as good as what it pushed.
+        match got.fresh.filter(|_| ticket.session == self.session) {
+            Some(fresh) => {
+                self.fresh.insert(uri.clone(), ticket.begun + fresh.min(LONGEST_FRESH));
+            }
+            None => {
+                self.fresh.remove(uri);
+            }
+        }
     }
 
     pub(super) fn read_failed(
@@ -150,6 +180,7 @@ impl Machine {
             .min(self.options.backoff.longest);
         self.dirty.mark_at(uri.clone(), now + wait);
         self.enter_by_name(uri, &error);
+        self.commands.push(Command::Notice(Notice::ReadFailed(format!("{uri}: {error}"))));
         self.last_error = Some(error);
     }
 

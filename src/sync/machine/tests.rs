@@ -9,10 +9,6 @@ use super::*;
 use crate::index::description_hash;
 use crate::model::{Fingerprint, Listing, Manifest, Origin, Outcome, ResourceKey, ServerName};
 
-fn resource(uri: &Uri) -> Resource {
-    Resource { name: uri.to_string(), ..Resource::new(uri.clone()) }
-}
-
 fn uri(at: u8) -> Uri {
     format!("a://{at}").into()
 }
@@ -47,6 +43,12 @@ struct World {
     /// Commands so far, by kind.
     listings: usize,
     reads: usize,
+    lags: Vec<Duration>,
+    started: Instant,
+    /// Whether the server has `resources/list`.
+    lists: bool,
+    /// What the server says of itself, if the config trusts it: how often each was modified.
+    trusted: Option<BTreeMap<Uri, u32>>,
 }
 
 fn options() -> Options {
@@ -59,6 +61,7 @@ fn options() -> Options {
         removal_confirmation: Duration::from_secs(60),
         backoff: Backoff { first: Duration::from_secs(1), longest: Duration::from_secs(300) },
         max_subscriptions: 100,
+        trust: Trust::default(),
         random: || 0.5,
         wanted: Box::new(|_| true),
         subscribed: Box::new(|_| true),
@@ -66,6 +69,30 @@ fn options() -> Options {
 }
 
 impl World {
+    /// A server whose word is trusted: reads are fresh for an hour, and what it doesn't push changes
+    /// its `lastModified`.
+    fn trusting() -> Self {
+        let mut world = Self::new();
+        world.machine.options.trust = Trust { last_modified: true, ttl: true };
+        world.trusted = Some(BTreeMap::new());
+        world
+    }
+
+    fn resource(&self, uri: &Uri) -> Resource {
+        // Long ago, so that no clock's skew matters.
+        let modified = |times: &u32| format!("1990-01-01T00:00:00.{times:03}Z");
+        let trusted = self.trusted.as_ref();
+        let last_modified = trusted.map(|trusted| modified(trusted.get(uri).unwrap_or(&0)));
+        Resource { name: uri.to_string(), last_modified, ..Resource::new(uri.clone()) }
+    }
+
+    fn got(&self) -> Got {
+        let fresh = self.trusted.as_ref().map(|_| Duration::from_secs(3_600));
+        let at = chrono::DateTime::from_timestamp(1_790_000_000, 0).unwrap()
+            + self.now.duration_since(self.started);
+        Got { bytes: 10, at, fresh }
+    }
+
     fn new() -> Self {
         let now = Instant::now();
         let mut world = World {
@@ -81,6 +108,10 @@ impl World {
             fail_flush: false,
             listings: 0,
             reads: 0,
+            lags: vec![],
+            started: now,
+            lists: true,
+            trusted: None,
         };
         world.tell(Event::Woken);
         world
@@ -96,6 +127,7 @@ impl World {
                 Command::EnterByName { resource, .. } => {
                     self.unwritten.push(Op::EnterByName(resource.uri))
                 }
+                Command::Notice(Notice::Searchable(lag)) => self.lags.push(lag),
                 Command::Notice(_) => {}
                 Command::List => {
                     self.listings += 1;
@@ -145,7 +177,9 @@ impl World {
                 self.tell(failure.map_or(Event::Connected, Event::ConnectFailed));
             }
             Command::List => {
-                let resources: Vec<Resource> = self.server.keys().map(resource).collect();
+                let listed = self.server.keys().filter(|_| self.lists);
+                let resources: Vec<Resource> = listed.map(|uri| self.resource(uri)).collect();
+                let no_listing = !self.lists;
                 let result = match failure {
                     // Half a listing is a failure of its own kind.
                     Some(SourceError::BadAnswer { .. }) => {
@@ -160,7 +194,7 @@ impl World {
                         ..Listing::default()
                     }),
                 };
-                let result = result.map(|listing| Listed { listing, no_listing: false });
+                let result = result.map(|listing| Listed { listing, no_listing });
                 self.tell(Event::Listed { session, result });
             }
             Command::Follow(_) => {
@@ -182,11 +216,23 @@ impl World {
                     }
                     (None, Some(version)) => {
                         self.unwritten.push(Op::Replace(job.uri.clone(), *version));
-                        let description = description_hash(&resource(&job.uri));
-                        ReadOutcome::Replaced { hash: hash(*version), description, skipped: false }
+                        // As it was described when the read was planned.
+                        let described = job.resource.as_deref().map(description_hash);
+                        let description = described.unwrap_or(job.description);
+                        ReadOutcome::Replaced {
+                            hash: hash(*version),
+                            description,
+                            skipped: false,
+                            mislabelled: false,
+                        }
                     }
                 };
-                self.tell(Event::Read { ticket: job.ticket, uri: job.uri, outcome });
+                self.tell(Event::Read {
+                    ticket: job.ticket,
+                    uri: job.uri,
+                    got: self.got(),
+                    outcome,
+                });
             }
             Command::Flush => match std::mem::take(&mut self.fail_flush) {
                 true => {
@@ -210,10 +256,11 @@ impl World {
         let manifest = |(uri, version): (&Uri, &Option<u8>)| Manifest {
             key: ResourceKey { server: ServerName::new("s").unwrap(), uri: uri.clone() },
             content_hash: hash(version.unwrap_or(255)),
-            description_hash: description_hash(&resource(uri)),
+            description_hash: description_hash(&self.resource(uri)),
             fingerprint: Fingerprint(1),
             chunks: 1,
             outcome: version.map_or(Outcome::Skipped(String::new()), |_| Outcome::Indexed),
+            mislabelled: false,
             indexed_at: chrono::DateTime::UNIX_EPOCH,
             origin: Origin::Listed,
         };
@@ -298,6 +345,10 @@ fn run(world: &mut World, step: Step) {
     match step {
         Step::Change { at, version, push } => {
             let is_new = world.server.insert(uri(at), version).is_none();
+            let told = push && world.connected;
+            if let Some(trusted) = world.trusted.as_mut().filter(|_| !told) {
+                *trusted.entry(uri(at)).or_default() += 1;
+            }
             if push {
                 // A resource that went and came back looks the same in a listing, so a server that
                 // pushes says both.
@@ -507,4 +558,160 @@ fn what_is_subscribed_to_follows_the_patterns_and_the_cap() {
         }
     };
     assert_eq!(followed, [uri(0), uri(2), uri(3)].into());
+}
+
+#[test]
+fn a_lag_runs_from_the_first_notification_to_the_disk() {
+    let mut world = World::new();
+    world.server.extend((0..3).map(|at| (uri(at), 0)));
+    world.settle();
+    assert!(world.lags.is_empty(), "nobody told of these");
+    let pushed = || Marks { uris: [uri(1).to_string()].into(), ..Marks::default() };
+    world.server.insert(uri(1), 1);
+    world.hint(pushed());
+    world.now += Duration::from_secs(2);
+    // Told again while it is read: a second read, whose lag is its own.
+    world.server.insert(uri(1), 2);
+    world.hint(pushed());
+    world.fail_next = Some(SourceError::Refused {
+        what: "resources/read".into(),
+        code: -32603,
+        message: String::new(),
+    });
+    world.answer(0);
+    world.now += Duration::from_secs(1);
+    world.settle();
+    // The first read failed, and what told of it is answered with the second.
+    assert_eq!(world.lags.len(), 1, "{:?}", world.lags);
+    assert!(world.lags[0] >= Duration::from_secs(3), "{:?}", world.lags);
+
+    // What is new is told by the listing's notification.
+    world.lags.clear();
+    world.server.insert(uri(7), 0);
+    world.hint(Marks { list: true, ..Marks::default() });
+    world.settle();
+    assert_eq!(world.lags.len(), 1, "{:?}", world.lags);
+    // What turns out unchanged is no news.
+    world.hint(pushed());
+    world.settle();
+    assert_eq!(world.lags.len(), 1, "{:?}", world.lags);
+}
+
+#[test]
+fn what_was_read_is_flushed_while_others_are_still_read() {
+    let mut world = World::new();
+    world.server.extend((0..9).map(|at| (uri(at), 0)));
+    let reading = |world: &World| {
+        world.open.iter().position(|open| matches!(open, Command::Read(job) if job.uri != uri(0)))
+    };
+    // The read of one never ends; the others' are answered, a tenth of a second each.
+    while world.index.len() < 8 {
+        let other = world.open.iter().position(|open| !matches!(open, Command::Read(_)));
+        match reading(&world).or(other) {
+            Some(at) => world.answer(at),
+            None => {
+                let wake =
+                    world.machine.wake(world.now).expect("what was read waits for its flush");
+                world.now = world.now.max(wake);
+                world.tell(Event::Woken);
+            }
+        }
+        world.now += Duration::from_millis(100);
+    }
+    assert!(!world.index.contains_key(&uri(0)));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    /// Whatever is spared, nothing that was pushed is hidden, and nothing at all for longer than the
+    /// server's own word.
+    #[test]
+    fn trust_hides_no_pushed_change(steps in proptest::collection::vec(step(), 0..120)) {
+        let mut world = World::trusting();
+        let mut told = BTreeMap::new();
+        for step in steps {
+            match &step {
+                // A daemon that ends forgets what it was told a moment before.
+                Step::Restart => continue,
+                Step::Change { at, push, .. } => {
+                    told.insert(uri(*at), *push && world.connected);
+                }
+                // Only what is pushed needs no schedule.
+                Step::Remove { at, .. } => drop(told.remove(&uri(*at))),
+                Step::Clear => told.clear(),
+                _ => {}
+            }
+            run(&mut world, step);
+        }
+        world.settle();
+        for (uri, _) in told.into_iter().filter(|(_, told)| *told) {
+            prop_assert_eq!(world.index.get(&uri).copied().flatten(), world.server.get(&uri).copied(), "{}", uri);
+        }
+        for _ in 0..2 {
+            world.now += Duration::from_secs(24 * 3_600);
+            world.tell(Event::Asked { cause: SyncCause::Schedule, confirm: false });
+            world.settle();
+        }
+        let expected: Index = world.server.iter().map(|(uri, version)| (uri.clone(), Some(*version))).collect();
+        prop_assert_eq!(&world.index, &expected);
+    }
+}
+
+#[test]
+fn the_servers_word_spares_the_schedules_reads_and_no_others() {
+    let mut world = World::trusting();
+    world.server.extend((0..9).map(|at| (uri(at), 0)));
+    world.settle();
+    let mut reads = world.reads;
+    let mut read = |world: &mut World, cause, many: usize| {
+        world.tell(Event::Asked { cause, confirm: false });
+        world.settle();
+        assert_eq!(world.reads - reads, many, "{cause:?}");
+        reads = world.reads;
+    };
+    read(&mut world, SyncCause::Schedule, 0);
+    assert_eq!(world.machine.counts().spared, 9);
+    read(&mut world, SyncCause::Request, 9);
+    // What is modified is described anew.
+    run(&mut world, Step::Change { at: 1, version: 1, push: false });
+    read(&mut world, SyncCause::Schedule, 1);
+    assert_eq!(world.index[&uri(1)], Some(1));
+    // Without `lastModified` it is the time that counts.
+    world.machine.options.trust.last_modified = false;
+    read(&mut world, SyncCause::Schedule, 0);
+    world.now += Duration::from_secs(3_601);
+    read(&mut world, SyncCause::Schedule, 9);
+    // Lost notifications are no schedule.
+    world.now += Duration::from_secs(60);
+    world.hint(Marks { everything: true, ..Marks::default() });
+    read(&mut world, SyncCause::Schedule, 9);
+    world.machine.options.trust = Trust::default();
+    read(&mut world, SyncCause::Schedule, 9);
+}
+
+#[test]
+fn a_listing_that_is_no_longer_offered_removes_nothing_unless_told_so() {
+    for many in [2, 20] {
+        let mut world = World::new();
+        world.server.extend((0..many).map(|at| (uri(at), 0)));
+        world.settle();
+        world.lists = false;
+        for _ in 0..3 {
+            world.tell(Event::Asked { cause: SyncCause::Schedule, confirm: false });
+            world.settle();
+        }
+        assert_eq!(world.index.len(), usize::from(many));
+        assert_eq!(world.machine.catalog().counts().stale, u64::from(many));
+        assert_eq!(world.machine.state(), ServerState::NoListing);
+        world.lists = true;
+        world.tell(Event::Asked { cause: SyncCause::Schedule, confirm: false });
+        world.settle();
+        assert_eq!(world.machine.state(), ServerState::Live);
+        assert_eq!(world.machine.catalog().counts().stale, 0);
+        world.lists = false;
+        world.tell(Event::Asked { cause: SyncCause::Request, confirm: true });
+        world.settle();
+        assert!(world.index.is_empty());
+    }
 }

@@ -16,6 +16,15 @@ use super::*;
 /// Files by name, as they are found after a restart.
 type Image = BTreeMap<PathBuf, Vec<u8>>;
 
+/// What is noted after each operation.
+#[derive(Clone, Copy, PartialEq)]
+enum Records {
+    /// What a killed process leaves: all that it has written.
+    Kills,
+    /// What a power cut may leave besides.
+    PowerCuts,
+}
+
 /// A disk in memory that tells what is safe from what isn't yet.
 #[derive(Clone, Default)]
 struct Disk(Arc<Mutex<Platters>>);
@@ -36,7 +45,7 @@ struct Platters {
     /// After each operation, what a power cut could leave; with the commit acknowledged by then.
     images: Vec<(usize, Image)>,
     seen: HashSet<[u8; 32]>,
-    records: bool,
+    records: Option<Records>,
     acknowledged: Arc<AtomicUsize>,
 }
 
@@ -73,21 +82,21 @@ impl Platters {
         names.iter().map(|(path, file)| (path.clone(), content(file))).collect()
     }
 
-    /// Notes what a power cut could leave now.
+    /// Notes what could be left if it ended now.
     fn record(&mut self) {
-        if !self.records {
-            return;
-        }
+        let Some(records) = self.records else { return };
         // Deletions that got to the disk before what came before them.
         let mut deleted_first = self.safe_names.clone();
         deleted_first.retain(|path, _| self.names.contains_key(path));
-        let images = [
-            // Nothing but what was synced; everything; names without their content.
-            self.content(&self.safe_names, false),
-            self.content(&self.names, true),
-            self.content(&self.names, false),
-            self.content(&deleted_first, false),
-        ];
+        let mut images = vec![self.content(&self.names, true)];
+        if records == Records::PowerCuts {
+            images.extend([
+                // Nothing but what was synced; names without their content.
+                self.content(&self.safe_names, false),
+                self.content(&self.names, false),
+                self.content(&deleted_first, false),
+            ]);
+        }
         let acknowledged = self.acknowledged.load(Ordering::SeqCst);
         for image in images {
             let mut hasher = blake3::Hasher::new();
@@ -279,7 +288,7 @@ fn after_a_power_cut_the_last_commit_is_there() {
     let disk = Disk::default();
     let acknowledged = disk.platters().acknowledged.clone();
     let store = disk.open().unwrap();
-    disk.platters().records = true;
+    disk.platters().records = Some(Records::PowerCuts);
     for number in 1..=ROUNDS {
         apply(&store, round(number));
         acknowledged.store(number, Ordering::SeqCst);
@@ -346,4 +355,46 @@ fn when_any_write_fails_nothing_is_lost_and_the_next_try_succeeds() {
         }
     }
     assert!(failures > 10 * ROUNDS, "{failures} writes failed");
+}
+
+/// What a kill could leave at each moment of one commit on a disk.
+fn kills_during(image: &Image, number: usize) -> Vec<Image> {
+    let disk = Disk::of(image.clone());
+    let store = disk.open().unwrap();
+    disk.platters().records = Some(Records::Kills);
+    apply(&store, round(number));
+    disk.platters().records = None;
+    let images = std::mem::take(&mut disk.platters().images);
+    images.into_iter().map(|(_, image)| image).collect()
+}
+
+#[test]
+fn killed_again_and_again_in_one_commit_it_succeeds_at_last() {
+    // A restart numbers its operations as the start before did, so what that one left has the very
+    // names that this one wants to write.
+    const ROUNDS: usize = 3;
+    let states = states(ROUNDS);
+    let disk = Disk::default();
+    let store = disk.open().unwrap();
+    for number in 1..ROUNDS {
+        apply(&store, round(number));
+    }
+    drop(store);
+    let image = {
+        let platters = disk.platters();
+        platters.content(&platters.names, true)
+    };
+    let once = kills_during(&image, ROUNDS);
+    assert!(once.len() > 20, "{} kills", once.len());
+    for (at, once) in once.iter().enumerate() {
+        let twice = kills_during(once, ROUNDS);
+        for image in [once, &twice[at % twice.len()]] {
+            let disk = Disk::of(image.clone());
+            let store = disk.open().unwrap();
+            let found = state(&store);
+            assert!(found == states[ROUNDS - 1] || found == states[ROUNDS], "kill {at}: {found:?}");
+            apply(&store, round(ROUNDS));
+            assert_eq!(state(&store), states[ROUNDS], "kill {at}");
+        }
+    }
 }
