@@ -12,6 +12,7 @@ mod class;
 mod common;
 mod emit;
 mod fold;
+mod language;
 mod parts;
 mod query;
 mod simplify;
@@ -25,6 +26,7 @@ use icu_segmenter::options::WordBreakInvariantOptions;
 use icu_segmenter::{WordSegmenter, WordSegmenterBorrowed};
 
 pub use common::is_common;
+pub use language::Languages;
 pub use query::{PhraseTerm, QueryTerm};
 
 use body::Body;

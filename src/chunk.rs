@@ -24,7 +24,7 @@ use merge::{Merger, Piece};
 use tokens::UNIT;
 
 /// Changes whenever the same document gives other chunks; part of the index's fingerprint.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// A section of at most this cost stays whole, and larger ones are cut into the fewest pieces that
 /// are not above it, which makes them about 400 tokens.
@@ -54,7 +54,8 @@ fn chunk_part(part: &Part, has_header: bool) -> Vec<Chunk> {
         let cost = tokens::cost(&text[range.clone()]);
         if cost <= WHOLE {
             let bare = section.is_bare(text);
-            merger.push(Piece { range, cost, path: section.path, lead: None, bare });
+            let (path, page) = (section.path, section.page);
+            merger.push(Piece { range, cost, path, page, lead: None, bare });
             continue;
         }
         atoms.clear();
@@ -66,6 +67,7 @@ fn chunk_part(part: &Part, has_header: bool) -> Vec<Chunk> {
                 range: piece.range,
                 cost: piece.cost,
                 path,
+                page: section.page,
                 lead: piece.lead,
                 bare: false,
             });
@@ -79,6 +81,8 @@ struct Section {
     range: Range<usize>,
     /// Positions in the part's headings, the topmost first; the section's own heading is the last.
     path: Vec<u32>,
+    /// How many pages began before it, its own included.
+    page: u32,
     has_heading: bool,
 }
 
@@ -94,16 +98,17 @@ impl Section {
 fn sections(part: &Part) -> Vec<Section> {
     let text = part.text.as_str();
     let mut sections: Vec<Section> = vec![];
-    let mut begin = |at: usize, path: &[u32], has_heading: bool| {
+    let mut begin = |at: usize, path: &[u32], page: u32, has_heading: bool| {
         if let Some(last) = sections.last_mut() {
             last.range.end = at;
             if last.range.is_empty() {
                 sections.pop();
             }
         }
-        sections.push(Section { range: at..text.len(), path: path.to_vec(), has_heading });
+        sections.push(Section { range: at..text.len(), path: path.to_vec(), page, has_heading });
     };
-    begin(0, &[], false);
+    begin(0, &[], 0, false);
+    let mut page = 0;
     let mut path: Vec<u32> = vec![];
     let mut pages = part.pages.iter().map(|page| page.at).peekable();
     let mut last = 0;
@@ -111,7 +116,8 @@ fn sections(part: &Part) -> Vec<Section> {
     for (n, heading) in part.headings.iter().enumerate() {
         while let Some(at) = pages.next_if(|at| *at <= heading.at) {
             if is_break(at, last) {
-                begin(at, &path, false);
+                page += 1;
+                begin(at, &path, page, false);
                 last = at;
             }
         }
@@ -122,12 +128,13 @@ fn sections(part: &Part) -> Vec<Section> {
             path.pop();
         }
         path.push(n as u32);
-        begin(heading.at, &path, true);
+        begin(heading.at, &path, page, true);
         last = heading.at;
     }
     for at in pages {
         if is_break(at, last) {
-            begin(at, &path, false);
+            page += 1;
+            begin(at, &path, page, false);
             last = at;
         }
     }

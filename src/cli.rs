@@ -149,6 +149,7 @@ fn run(command: Command) -> Result<(), CliError> {
         },
         Command::Completions(args) => local::completions(&args, out),
         Command::Man(args) => local::man(&args),
+        Command::ExtractWorker => Ok(crate::worker::run()?),
     }
 }
 

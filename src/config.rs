@@ -122,11 +122,17 @@ pub struct SyncConfig {
     pub schedule: String,
     /// IANA name; the machine's zone when unset.
     pub timezone: Option<String>,
+    /// Of all servers; a server's own holds as well.
+    pub mime_types: MimePolicy,
 }
 
 impl Default for SyncConfig {
     fn default() -> Self {
-        Self { schedule: "0 */15 * * * *".into(), timezone: None }
+        Self {
+            schedule: "0 */15 * * * *".into(),
+            timezone: None,
+            mime_types: MimePolicy::default(),
+        }
     }
 }
 
@@ -204,6 +210,7 @@ pub struct Follow {
     /// Globs over the whole URI; `*` doesn't cross `/`, `**` does. Empty: everything.
     pub include: Vec<String>,
     pub exclude: Vec<String>,
+    pub mime_types: MimePolicy,
     pub protocol: ProtocolChoice,
     pub templates: Vec<TemplateConfig>,
     /// Globs of the URIs to subscribe to. Empty: everything.
@@ -227,12 +234,37 @@ impl Default for Follow {
             schedule: None,
             include: vec![],
             exclude: vec![],
+            mime_types: MimePolicy::default(),
             protocol: ProtocolChoice::Auto,
             templates: vec![],
             subscribe: vec![],
             max_subscriptions: 10_000,
             trust: Trust::default(),
         }
+    }
+}
+
+/// Which resources are indexed with their text, by what they turned out to be; the others by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MimePolicy {
+    /// Types such as `text/markdown` or `text/*`. Empty: all.
+    pub allow: Vec<String>,
+    pub deny: Vec<String>,
+}
+
+impl MimePolicy {
+    /// Whether a type, lower case and without parameters, passes.
+    pub fn allows(&self, essence: &str) -> bool {
+        let matches = |pattern: &String| match pattern.strip_suffix('*') {
+            Some("*/") => true,
+            Some(top) => essence.starts_with(&top.to_ascii_lowercase()),
+            None => pattern.eq_ignore_ascii_case(essence),
+        };
+        (self.allow.is_empty() || self.allow.iter().any(matches)) && !self.deny.iter().any(matches)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.allow.is_empty() && self.deny.is_empty()
     }
 }
 
@@ -266,7 +298,7 @@ pub struct ScopeConfig {
 }
 
 /// Every limit, with its default. Reported when hit.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Limits {
     pub connect_timeout: Duration,
     pub list_timeout: Duration,
@@ -282,6 +314,16 @@ pub struct Limits {
     pub max_blob_bytes: usize,
     /// Contents of one read.
     pub max_parts: usize,
+    /// Processes that read binary content, at most at a time.
+    pub extract_workers: usize,
+    /// What one document may take of such a process: time, and memory in bytes.
+    pub extract_timeout: Duration,
+    pub extract_memory_bytes: usize,
+    /// What an archive or a packed document may hold: bytes unpacked, members, and how many times its
+    /// own size.
+    pub max_archive_bytes: usize,
+    pub max_archive_members: usize,
+    pub max_archive_ratio: usize,
     pub max_pages: usize,
     pub max_resources: usize,
     pub max_uri_bytes: usize,
@@ -324,6 +366,12 @@ impl Default for Limits {
             max_text_bytes: 8 * MIB,
             max_blob_bytes: 11 * MIB,
             max_parts: 64,
+            extract_workers: 2,
+            extract_timeout: Duration::from_secs(20),
+            extract_memory_bytes: 512 * MIB,
+            max_archive_bytes: 64 * MIB,
+            max_archive_members: 2_000,
+            max_archive_ratio: 200,
             max_pages: 1_000,
             max_resources: 50_000,
             max_uri_bytes: 4 << 10,

@@ -29,6 +29,7 @@ use crate::serve::tcp::Tcp;
 use crate::serve::{App, history, http};
 use crate::sync::control::Control;
 use crate::sync::{Clock, Context, Eras};
+use crate::worker::Workers;
 use lock::StateLock;
 use reload::Servers;
 
@@ -69,7 +70,10 @@ async fn run(options: ServeOptions) -> Result<(), CliError> {
     let (store, former) = open_index(&options.state, &config)?;
     let store: Arc<dyn IndexStore> = Arc::new(store);
     let control = Arc::new(Control::default());
-    let app = Arc::new(App::new(store.clone(), control.clone(), Arc::new(config.clone())));
+    let workers = Workers::new(config.limits.extract_workers);
+    let mut app = App::new(store.clone(), control.clone(), Arc::new(config.clone()));
+    app.workers = workers.clone();
+    let app = Arc::new(app);
     let (writer, writer_thread) = Writer::guarded(store.clone(), guard(&app, &options.state))?;
     let _ = app.write_queue.set(writer.queue());
     app.keep_in(&options.state)?;
@@ -111,6 +115,7 @@ async fn run(options: ServeOptions) -> Result<(), CliError> {
         eras: Eras::load(options.state.join("eras.json")),
         fingerprint: fingerprint(),
         reads: Arc::new(Semaphore::new(config.limits.reads_in_flight_total)),
+        workers,
     });
     let children = TaskTracker::new();
     let mut servers = Servers::new(context, writer.clone(), children.clone());

@@ -4,7 +4,10 @@
 //! content. What has no text says why. Must not know servers, the index or the clock.
 //!
 //! Lines are counted in the text that a read returns, so a part's text is that text, but for
-//! controls and JSON's escapes, which keep the lines. HTML and XML are converted.
+//! controls and JSON's escapes, which keep the lines. Markup is converted, and binary formats are opened.
+//!
+//! What opens them may panic, overflow the stack or exhaust the memory over a hostile file:
+//! [`needs_worker`] tells what has to be extracted in a process of its own.
 
 mod clean;
 mod decode;
@@ -12,20 +15,26 @@ mod html;
 mod json;
 pub mod markdown;
 pub mod mime;
+mod notebook;
+mod open;
 mod outline;
 mod sniff;
+mod subtitles;
 mod xml;
+
+use serde::{Deserialize, Serialize};
 
 use crate::config::Limits;
 use crate::model::{Body, Content, Document, Format, Part, Resource, Snapshot};
 use mime::{Kind, MimeType};
+use open::{Draft, Reader, Task};
 use outline::Outline;
 
 /// Changes whenever the same snapshot gives another document; part of the index's fingerprint.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// What could be made of a snapshot.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Extraction {
     Document(Document),
     /// No text; the reason in words that tell a user what to expect ("image/png has no text").
@@ -40,14 +49,7 @@ pub fn extract(resource: &Resource, snapshot: &Snapshot, limits: &Limits) -> Ext
     // Spans in a part are 32 bits wide, and conversion may add a little.
     let mut budget = limits.max_text_bytes.min(u32::MAX as usize / 4);
     for (index, content) in snapshot.contents.iter().take(limits.max_parts).enumerate() {
-        let alone = snapshot.contents.len() == 1 || content.uri == *resource.uri;
-        let declared = content
-            .mime_type
-            .as_deref()
-            .or(if alone { resource.mime_type.as_deref() } else { None })
-            .map(MimeType::parse)
-            .unwrap_or_default();
-        let uri = if content.uri.is_empty() { &resource.uri } else { content.uri.as_str() };
+        let (uri, declared) = described(resource, snapshot, content);
         let mut notes = vec![];
         if [&content.mime_type, &resource.mime_type].into_iter().flatten().any(|mime| is_app(mime))
         {
@@ -57,8 +59,11 @@ pub fn extract(resource: &Resource, snapshot: &Snapshot, limits: &Limits) -> Ext
             );
             continue;
         }
-        let found = read(content, uri, &declared, limits)
-            .and_then(|source| part(source, uri, &declared, budget, &mut notes));
+        let found = match open::reader(content, uri, &declared) {
+            Some(reader) => opened(content, reader, uri, &declared, budget, limits, &mut notes),
+            None => read(content, uri, &declared, limits)
+                .and_then(|source| part(source, uri, &declared, budget, &mut notes)),
+        };
         match found {
             Ok(found) => {
                 budget -= found.consumed;
@@ -89,6 +94,27 @@ pub fn extract(resource: &Resource, snapshot: &Snapshot, limits: &Limits) -> Ext
         ));
     }
     Extraction::Document(document)
+}
+
+/// Whether a snapshot holds anything that has to be opened, which is only safe in a worker.
+pub fn needs_worker(resource: &Resource, snapshot: &Snapshot, limits: &Limits) -> bool {
+    snapshot.contents.iter().take(limits.max_parts).any(|content| {
+        let (uri, declared) = described(resource, snapshot, content);
+        open::reader(content, uri, &declared).is_some()
+    })
+}
+
+/// A content's URI and declared type, or the resource's where it has none of its own.
+fn described<'a>(
+    resource: &'a Resource,
+    snapshot: &Snapshot,
+    content: &'a Content,
+) -> (&'a str, MimeType) {
+    let alone = snapshot.contents.len() == 1 || content.uri == *resource.uri;
+    let own = content.mime_type.as_deref();
+    let declared = own.or(if alone { resource.mime_type.as_deref() } else { None });
+    let uri = if content.uri.is_empty() { &resource.uri } else { content.uri.as_str() };
+    (uri, declared.map(MimeType::parse).unwrap_or_default())
 }
 
 /// The type of user interfaces that hosts show (MCP Apps), which hold markup and scripts.
@@ -130,19 +156,19 @@ fn read(
             }
             Ok(Source { text: text.clone(), note: None })
         }
-        Body::Blob(blob) => {
-            let len = decode::decoded_len(blob);
-            if len > limits.max_blob_bytes {
-                return Err(format!(
-                    "a blob of {len} bytes is over the limit of {} (limits.max_blob_bytes)",
-                    limits.max_blob_bytes
-                ));
-            }
-            let bytes = decode::base64(blob)
-                .map_err(|fault| format!("the blob of {uri} isn't base64: {fault}"))?;
-            from_bytes(bytes, declared)
-        }
+        Body::Blob(blob) => from_bytes(blob_bytes(blob, uri, limits)?, declared),
     }
+}
+
+fn blob_bytes(blob: &str, uri: &str, limits: &Limits) -> Result<Vec<u8>, String> {
+    let len = decode::decoded_len(blob);
+    if len > limits.max_blob_bytes {
+        return Err(format!(
+            "a blob of {len} bytes is over the limit of {} (limits.max_blob_bytes)",
+            limits.max_blob_bytes
+        ));
+    }
+    decode::base64(blob).map_err(|fault| format!("the blob of {uri} isn't base64: {fault}"))
 }
 
 fn from_bytes(bytes: Vec<u8>, declared: &MimeType) -> Result<Source, String> {
@@ -211,6 +237,69 @@ fn reads_like_text(text: &str) -> bool {
         && !head.starts_with("data:")
 }
 
+/// Opens a content.
+fn opened(
+    content: &Content,
+    reader: Reader,
+    uri: &str,
+    declared: &MimeType,
+    budget: usize,
+    limits: &Limits,
+    notes: &mut Vec<String>,
+) -> Result<Found, String> {
+    let bytes = match &content.body {
+        Body::Text(text) => text.as_bytes().to_vec(),
+        Body::Blob(blob) => blob_bytes(blob, uri, limits)?,
+    };
+    let task = Task { uri, limits, budget, depth: 0 };
+    let draft = open::open(reader, &bytes, &task)?;
+    let mime_type = draft.mime_type.unwrap_or_else(|| open::essence(reader, &bytes));
+    let named = declared.essence.as_str();
+    if !named.is_empty() && !mime::is_same_type(named, mime_type) {
+        notes.push(format!("declared {named}, is {mime_type}"));
+    }
+    notes.extend(draft.notes);
+    if draft.truncated {
+        notes.push("the text goes on: a limit cut it (limits.max_text_bytes)".into());
+    }
+    let consumed = draft.text.len();
+    let part = Part {
+        index: 0,
+        format: draft.format,
+        text: draft.text,
+        headings: draft.headings,
+        pages: draft.pages,
+    };
+    Ok(Found {
+        part,
+        title: draft.title,
+        mime_type: mime_type.to_owned(),
+        truncated: draft.truncated,
+        consumed,
+    })
+}
+
+/// The text of a file within another: opened, or read as text.
+fn member(bytes: &[u8], name: &str, task: &Task<'_>) -> Result<Draft, String> {
+    let declared = MimeType::default();
+    if let Some(reader) = open::reader_of(bytes, name, &declared) {
+        return open::open(reader, bytes, task);
+    }
+    let mut draft = Draft::new(task.budget);
+    let source = from_bytes(bytes.to_vec(), &declared)?;
+    let found = part(source, name, &declared, task.budget, &mut draft.notes)?;
+    draft.title = found.title;
+    draft.truncated = found.truncated;
+    match found.part.format {
+        // Code and lines keep theirs among the paragraphs of others.
+        Format::Code | Format::Lines => draft.code("", &found.part.text),
+        Format::Plain | Format::Markdown => {
+            draft.append(&found.part.text, &found.part.headings, 0);
+        }
+    }
+    Ok(draft)
+}
+
 struct Found {
     part: Part,
     title: Option<String>,
@@ -231,17 +320,7 @@ fn part(
     notes.extend(source.note);
     let whole = source.text;
     let truncated = whole.len() > budget;
-    let text = if truncated {
-        let head = clean::head(&whole, budget);
-        notes.push(format!(
-            "only the first {} of {} bytes of text are indexed (limits.max_text_bytes)",
-            head.len(),
-            whole.len()
-        ));
-        head.to_owned()
-    } else {
-        whole
-    };
+    let text = if truncated { shortened(&whole, budget, uri, declared, notes) } else { whole };
     let consumed = text.len();
     let text = clean::clean(text);
     let (mime_type, kind) = kind(&text, uri, &declared.essence);
@@ -276,6 +355,14 @@ fn part(
             let text = if xml.text.is_empty() { text } else { xml.text };
             (Format::Plain, outline, text)
         }
+        Kind::Notebook => match notebook::convert(&text) {
+            Some(notebook) => {
+                let outline = Outline { title: notebook.title, headings: notebook.headings };
+                (Format::Markdown, outline, notebook.text)
+            }
+            None => (Format::Code, Outline::default(), text),
+        },
+        Kind::Subtitles => (Format::Plain, Outline::default(), subtitles::convert(&text)),
         Kind::Json | Kind::JsonLines => {
             let text = match json::readable(&text) {
                 std::borrow::Cow::Borrowed(_) => text,
@@ -291,6 +378,38 @@ fn part(
     found.title = outline.title;
     found.part = Part { format, headings: outline.headings, text, ..Part::default() };
     Ok(found)
+}
+
+/// What of a text is within the limit: its head; of logs and plain text, whose end says as much as
+/// their beginning, the tail too.
+fn shortened(
+    whole: &str,
+    budget: usize,
+    uri: &str,
+    declared: &MimeType,
+    notes: &mut Vec<String>,
+) -> String {
+    let head = clean::head(whole, budget);
+    let (_, kind) = kind(head, uri, &declared.essence);
+    if matches!(kind, Kind::Log | Kind::Plain) && budget > 4096 {
+        let head = clean::head(whole, budget / 4 * 3);
+        let tail = clean::tail(whole, budget / 4 - 256);
+        let gap = &whole[head.len()..whole.len() - tail.len()];
+        let lines = gap.bytes().filter(|b| *b == b'\n').count();
+        notes.push(format!(
+            "{} of {} bytes of text, {lines} lines in the middle, are left out (limits.max_text_bytes)",
+            gap.len(),
+            whole.len()
+        ));
+        let end = if head.ends_with('\n') { "" } else { "\n" };
+        return format!("{head}{end}[… {lines} lines are left out …]\n{tail}");
+    }
+    notes.push(format!(
+        "only the first {} of {} bytes of text are indexed (limits.max_text_bytes)",
+        head.len(),
+        whole.len()
+    ));
+    head.to_owned()
 }
 
 /// Type and kind to act on: the declared one if it says something and isn't plainly wrong, else by

@@ -11,12 +11,13 @@ use std::ops::Range;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use crate::extract::mime::{self, MimeType};
+use crate::extract::mime::{self, Kind, MimeType};
 use crate::model::{
     Audience, Chunk, ContentHash, Fingerprint, Manifest, Outcome, Resource, ResourceKey, ServerName,
 };
 use crate::search::filter::Filter;
 use crate::search::query::Query;
+use crate::search::ranking::Ranking;
 
 /// One resource as the index shall hold it, whole: its chunks all come from one snapshot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -75,15 +76,20 @@ pub fn description_hash(resource: &Resource) -> u64 {
     u64::from_le_bytes(first)
 }
 
-/// Whether a resource's text is of another kind than its server's MIME type says.
+/// Whether a resource's text is of another kind than its server's MIME type says. Text of most kinds
+/// may be called plain, and a type that says nothing is no wrong one.
 pub fn is_mislabelled(entry: &Entry) -> bool {
-    let declared =
-        entry.resource.mime_type.as_deref().map(|declared| MimeType::parse(declared).essence);
-    let declared = declared.filter(|essence| !essence.is_empty());
+    let kind = |mime_type: &Option<String>| {
+        let essence = MimeType::parse(mime_type.as_deref()?).essence;
+        mime::kind_of_type(&essence)
+    };
+    let actual = kind(&entry.mime_type);
     entry.outcome == Outcome::Indexed
-        && declared.zip(entry.mime_type.as_deref()).is_some_and(|(declared, actual)| {
-            mime::kind_of_type(&declared) != mime::kind_of_type(actual)
-        })
+        && match kind(&entry.resource.mime_type) {
+            None => false,
+            Some(Kind::Plain) => actual == Some(Kind::Html),
+            Some(declared) => actual.is_some_and(|actual| actual != declared),
+        }
 }
 
 /// One operation on the index. Both are idempotent.
@@ -187,6 +193,7 @@ pub struct StoreRequest {
     pub passages: usize,
     /// Fills [`StoreHit::explanation`].
     pub explain: bool,
+    pub ranking: Ranking,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -281,6 +288,39 @@ pub enum IndexError {
 mod tests {
     use super::*;
     use crate::model::Origin;
+
+    #[test]
+    fn a_wrong_type_is_told_from_a_vague_one() {
+        for (declared, actual, wrong) in [
+            (Some("text/plain"), "text/html", true),
+            (Some("Text/Markdown; charset=utf-8"), "text/html", true),
+            (Some("application/json"), "text/plain", true),
+            (Some("image/png"), "text/plain", true),
+            (Some("text/plain"), "text/markdown", false),
+            (Some("text/x-markdown"), "text/markdown", false),
+            (Some("text/html"), "text/html", false),
+            (Some(""), "text/html", false),
+            (None, "text/html", false),
+        ] {
+            let entry = Entry {
+                server: ServerName::new("s").unwrap(),
+                resource: Resource {
+                    mime_type: declared.map(str::to_owned),
+                    ..Resource::new("a://1")
+                },
+                document_title: None,
+                mime_type: Some(actual.into()),
+                content_hash: ContentHash([0; 16]),
+                fingerprint: Fingerprint(0),
+                outcome: Outcome::Indexed,
+                chunks: vec![],
+                indexed_at: DateTime::UNIX_EPOCH,
+            };
+            assert_eq!(is_mislabelled(&entry), wrong, "{declared:?} {actual}");
+            let skipped = Entry { outcome: Outcome::Skipped(String::new()), ..entry };
+            assert!(!is_mislabelled(&skipped));
+        }
+    }
 
     #[test]
     fn what_is_shown_or_indexed_is_in_the_hash() {

@@ -20,6 +20,8 @@ pub mod sync;
 
 pub mod extract;
 
+pub mod worker;
+
 pub mod chunk;
 
 pub mod analyze;

@@ -178,7 +178,7 @@ impl fmt::Debug for ContentHash {
 }
 
 /// What one `resources/read` returned. All contents belong to the URI that was asked for.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
     pub contents: Vec<Content>,
     pub hash: ContentHash,
@@ -218,7 +218,7 @@ impl Snapshot {
 }
 
 /// One item of a read's `contents`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Content {
     /// May be a sub-resource of the URI that was asked for.
     pub uri: String,
@@ -226,7 +226,7 @@ pub struct Content {
     pub body: Body,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Body {
     Text(String),
     /// Base64 as the server sent it; decoded by the extract room.
@@ -235,7 +235,7 @@ pub enum Body {
 
 /// Text extracted from a snapshot, with its structure: what is chunked, and what
 /// `resdex read --extracted` prints.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Document {
     /// From the content itself: the first heading, `<title>`, a front matter's `title`.
     pub title: Option<String>,
@@ -250,7 +250,7 @@ pub struct Document {
 }
 
 /// The text of one content of a read. Lines are counted in it, from 1.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Part {
     /// Position of the content in the read's `contents`, from 0.
     pub index: u32,
@@ -274,7 +274,7 @@ pub enum Format {
     Lines,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Heading {
     /// 1 is the topmost.
     pub level: u8,
@@ -284,7 +284,7 @@ pub struct Heading {
 }
 
 /// A page (slide, sheet) that begins at a byte of the part's text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Page {
     pub at: usize,
     /// From 1.

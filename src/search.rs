@@ -3,14 +3,18 @@
 pub mod context;
 pub mod filter;
 pub mod query;
+pub mod ranking;
 pub mod snippet;
 pub mod versions;
+
+use std::ops::Range;
 
 use chrono::{DateTime, Utc};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use self::filter::{Clause, Filter};
 use self::query::{Bounds, Query};
+use self::ranking::Ranking;
 use self::snippet::Snippet;
 use crate::index::{IndexError, IndexStore, StoreHit, StorePassage, StoreRequest};
 use crate::model::{Audience, Chunk, ContentHash, Outcome, ResourceKey, ServerName};
@@ -33,6 +37,7 @@ pub struct Request {
     pub bounds: Bounds,
     /// Snippets of the answer; bytes.
     pub max_answer_bytes: usize,
+    pub ranking: Ranking,
 }
 
 impl Request {
@@ -48,6 +53,7 @@ impl Request {
             explain: false,
             bounds: Bounds::default(),
             max_answer_bytes: 64 << 10,
+            ranking: Ranking::default(),
         }
     }
 }
@@ -96,6 +102,8 @@ pub struct Passage {
     pub highlights: Vec<(u32, u32)>,
     /// The snippet's lines in the part's text, from 1, both inclusive.
     pub lines: (u32, u32),
+    /// What the snippet shows, as bytes of the chunk's text.
+    pub shown: Range<usize>,
     /// The whole chunk, as it is indexed: raw, for whoever shows more than the snippet.
     pub chunk: Chunk,
 }
@@ -123,6 +131,7 @@ pub fn search(store: &dyn IndexStore, request: &Request) -> Result<Answer, Index
         offset: request.offset,
         passages: request.passages.max(1),
         explain: request.explain,
+        ranking: request.ranking.clone(),
     };
     let (hits, mut more) = match request.min_relevance.filter(|least| *least > 0.0) {
         None => {
@@ -243,18 +252,22 @@ fn passage(stored: StorePassage, name: &str) -> Passage {
     } else {
         snippet::cut(&chunk.text, &matches, room)
     };
-    let lines = lines(&chunk, &below);
+    let shown = below.bytes.clone();
+    let lines = lines(&chunk, &shown);
     let Snippet { text, highlights, .. } = snippet::below(above, below);
-    Passage { ordinal, score, snippet: text, highlights, lines, chunk }
+    Passage { ordinal, score, snippet: text, highlights, lines, shown, chunk }
 }
 
-/// The lines that a snippet of a chunk's text shows.
-fn lines(chunk: &Chunk, snippet: &Snippet) -> (u32, u32) {
+/// The lines in which bytes of a chunk's text are; what ends with a line's end ends in that line.
+fn lines(chunk: &Chunk, bytes: &Range<usize>) -> (u32, u32) {
     let newlines = |text: Option<&str>| {
         text.map_or(0, |text| text.bytes().filter(|byte| *byte == b'\n').count() as u32)
     };
-    let start = chunk.lines.0 + newlines(chunk.text.get(..snippet.bytes.start));
-    let end = start + newlines(chunk.text.get(snippet.bytes.clone()));
+    let start = chunk.lines.0 + newlines(chunk.text.get(..bytes.start));
+    let end = start
+        + newlines(
+            chunk.text.get(bytes.clone()).map(|text| text.strip_suffix('\n').unwrap_or(text)),
+        );
     (start.min(chunk.lines.1), end.min(chunk.lines.1))
 }
 

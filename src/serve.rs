@@ -47,6 +47,7 @@ use crate::index::{IndexStore, ResourceRow, ResourcesRequest};
 use crate::model::{Outcome, ResourceKey, ServerName, SyncCounts, SyncQueue};
 use crate::search::filter::{Clause, Filter};
 use crate::sync::control::{Control, TemplateRow};
+use crate::worker::Workers;
 use api::{
     ConfigStatus, ErrorCode, IndexStatus, ResourcesQuery, ResourcesResponse, StatusResponse,
     SyncRequest, SyncResponse, TemplateItem, TemplatesResponse,
@@ -83,6 +84,8 @@ pub struct App {
     latency: metrics::Latency,
     /// What waits for the index's writer.
     pub write_queue: OnceLock<WriteQueue>,
+    /// What opens binary content for `read`; none unless it is set.
+    pub workers: Workers,
 }
 
 impl App {
@@ -103,6 +106,7 @@ impl App {
             http: ArcSwapOption::empty(),
             latency: metrics::Latency::default(),
             write_queue: OnceLock::new(),
+            workers: Workers::none(),
         }
     }
 

@@ -45,7 +45,9 @@ fn stderr(output: &Output) -> String {
 /// The words of each command that does something: `["config", "check"]`.
 fn commands() -> Vec<Vec<String>> {
     fn collect(command: &clap::Command, above: &[String], all: &mut Vec<Vec<String>>) {
-        for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+        // What is hidden is for the program itself.
+        let shown = |sub: &&clap::Command| sub.get_name() != "help" && !sub.is_hide_set();
+        for sub in command.get_subcommands().filter(shown) {
             let path = [above, &[sub.get_name().to_owned()]].concat();
             if sub.has_subcommands() {
                 collect(sub, &path, all);
@@ -352,5 +354,23 @@ fn a_files_extraction_is_shown() {
     assert!(output.status.success(), "{}", stderr(&output));
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(json["outcome"] == "indexed" || json["reason"].is_string(), "{json}");
-    assert!(!stdout(&resdex(&["extract", file.to_str().unwrap()])).contains('\u{1b}'));
+    assert!(json["took_ms"].is_number(), "{json}");
+    assert_eq!(json["parts"][0]["headings"][0]["line"], 1, "{json}");
+    let shown = stdout(&resdex(&["extract", file.to_str().unwrap()]));
+    assert!(
+        !shown.contains('\u{1b}') && shown.contains("── headings ──\n退款 line 1\n"),
+        "{shown}"
+    );
+    let text = stdout(&resdex(&["extract", "--text", file.to_str().unwrap()]));
+    assert!(text.starts_with("# 退款\n") && !text.contains("──"), "{text}");
+
+    // A worker opens what is binary, here a picture.
+    let gif = folder.path().join("a.gif");
+    std::fs::write(
+        &gif,
+        b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\xff\xff\xff,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;",
+    )
+    .unwrap();
+    let shown = stdout(&resdex(&["extract", "--text", gif.to_str().unwrap()]));
+    assert_eq!(shown, "GIF image, 1 × 1 pixels\n");
 }

@@ -160,7 +160,7 @@ impl Analyzer {
     }
 
     /// The body's term for a single word.
-    fn word(&mut self, word: &str) -> Option<String> {
+    pub fn word(&mut self, word: &str) -> Option<String> {
         let mut term = None;
         self.tokens(Field::Body, word, &mut |token, _| term = Some(token.term.clone()));
         term

@@ -11,6 +11,8 @@ pub(super) struct Piece {
     pub cost: u64,
     /// Positions in the part's headings, the topmost first.
     pub path: Vec<u32>,
+    /// Counts the pages of the part; pieces of two pages stay apart, so that a place is true.
+    pub page: u32,
     pub lead: Option<Range<usize>>,
     /// A heading with nothing below it.
     pub bare: bool,
@@ -60,7 +62,7 @@ impl Piece {
         let max = if self.bare { CAP } else { WHOLE };
         // Parent and child, siblings, or the next one a step up; not the ends of two chapters.
         let related = self.shared(next) + 1 >= self.path.len().min(next.path.len());
-        related && self.cost + next.cost <= max
+        related && self.page == next.page && self.cost + next.cost <= max
     }
 
     /// How many headings the paths of two pieces share.
@@ -86,6 +88,7 @@ impl Piece {
             range: self.range.start..next.range.end,
             cost: self.cost + next.cost,
             path,
+            page: self.page,
             lead: self.lead,
             bare: self.bare && next.bare,
         }

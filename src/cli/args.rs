@@ -46,6 +46,9 @@ pub enum Command {
     Config(ConfigArgs),
     Completions(Completions),
     Man(Man),
+    /// Open documents for the daemon, confined, on stdin and stdout
+    #[command(hide = true)]
+    ExtractWorker,
 }
 
 // Not a doc comment: clap would take it for the help of the commands that this is flattened into.
@@ -386,11 +389,15 @@ pub struct Files {
     pub name: Option<String>,
 }
 
-/// Show what would be indexed of a file
+/// Show what would be indexed of a file: its text, its structure, and why not more
+///
+/// The file is read as the daemon would read it, binary formats by a confined worker process. After
+/// the text stand its headings with their place, the passages it is cut into, and how long it took.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  resdex extract report.html
+  resdex extract report.pdf
+  resdex extract report.html --text
   resdex extract data.bin --mime application/json --json")]
 pub struct Extract {
     /// The file
@@ -399,6 +406,9 @@ pub struct Extract {
     /// The MIME type that a server would say
     #[arg(long, value_name = "M")]
     pub mime: Option<String>,
+    /// Print the text and nothing else
+    #[arg(long, conflicts_with = "json")]
+    pub text: bool,
     /// Print one JSON document and nothing else
     #[arg(long)]
     pub json: bool,
@@ -428,6 +438,10 @@ pub struct Eval {
     /// Draw the relevance of first hits into this SVG file
     #[arg(long, value_name = "FILE", requires = "off_topic", value_hint = ValueHint::FilePath)]
     pub plot: Option<PathBuf>,
+    /// Rank folders otherwise, to see what a step is worth, as in `--rank title=0`; may be given several
+    /// times
+    #[arg(long, value_name = "NAME=FACTOR")]
+    pub rank: Vec<String>,
     /// Ask the daemon only for this server; may be given several times
     #[arg(long = "server", value_name = "S")]
     pub servers: Vec<String>,

@@ -13,6 +13,7 @@ use crate::client::Client;
 use crate::eval::{
     self, Bench, EvalError, Found, FoundHit, HITS, Question, Report, Separation, Set,
 };
+use crate::search::ranking::Ranking;
 use crate::serve::api::SearchRequest;
 
 /// Questions that mean nothing, beside those of other sets.
@@ -45,7 +46,7 @@ pub fn eval(args: Eval, out: &Out) -> Result<(), CliError> {
         }
         let sets = read(folders.iter().map(|path| path.as_path()))?;
         let off_topic = read(args.off_topic.iter().map(|path| path.as_path()))?;
-        reports.extend(measure(&sets, &off_topic)?);
+        reports.extend(measure(&sets, &off_topic, ranking(&args.rank)?)?);
     }
     for file in &files {
         reports.push(ask(file, &args)?);
@@ -67,8 +68,8 @@ fn read<'p>(folders: impl Iterator<Item = &'p Path>) -> Result<Vec<Set>, EvalErr
     folders.map(Set::read).collect()
 }
 
-fn measure(sets: &[Set], off_topic: &[Set]) -> Result<Vec<Report>, EvalError> {
-    let bench = Bench::new(sets)?;
+fn measure(sets: &[Set], off_topic: &[Set], ranking: Ranking) -> Result<Vec<Report>, EvalError> {
+    let bench = Bench::new(sets, ranking)?;
     let first = |found: &[Found]| -> Vec<f32> {
         found.iter().map(|found| found.hits.first().map_or(0.0, |hit| hit.relevance)).collect()
     };
@@ -78,16 +79,33 @@ fn measure(sets: &[Set], off_topic: &[Set]) -> Result<Vec<Report>, EvalError> {
     let mut reports = vec![];
     for (number, set) in sets.iter().enumerate() {
         let questions: Vec<&str> = texts(set).collect();
-        let found = bench.ask(number, &questions)?;
+        let with_context = set.questions.iter().any(|question| !question.answers.is_empty());
+        let found = bench.ask(number, &questions, with_context)?;
         let mut report = eval::judge(&set.name, &set.questions, &found);
         if !off_topic.is_empty() {
-            let others = first(&bench.ask(number, &strangers)?);
-            let nonsense = first(&bench.ask(number, &nonsense)?);
+            let others = first(&bench.ask(number, &strangers, false)?);
+            let nonsense = first(&bench.ask(number, &nonsense, false)?);
             report.relevance = Some(eval::separate(first(&found), others, nonsense));
         }
         reports.push(report);
     }
     Ok(reports)
+}
+
+/// The factors of scores, with those that were given as `NAME=FACTOR`.
+fn ranking(given: &[String]) -> Result<Ranking, CliError> {
+    let mut factors = serde_json::Map::new();
+    for factor in given {
+        let parsed = factor.split_once('=').and_then(|(name, value)| {
+            Some((name.to_owned(), value.parse::<f32>().ok().filter(|value| value.is_finite())?))
+        });
+        let Some((name, value)) = parsed else {
+            return Err(CliError::usage(format!("--rank {factor}: it isn't NAME=FACTOR")));
+        };
+        factors.insert(name, value.into());
+    }
+    serde_json::from_value(factors.into())
+        .map_err(|error| CliError::usage(format!("--rank: {error}")))
 }
 
 fn texts(set: &Set) -> impl Iterator<Item = &str> {

@@ -1,6 +1,7 @@
 //! The commands that need no daemon.
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use clap::CommandFactory as _;
@@ -10,9 +11,10 @@ use super::text::{self};
 use super::{CliError, Out, logs, note};
 use crate::chunk;
 use crate::config::{Limits, token};
-use crate::extract::{self, Extraction};
-use crate::model::{Body, Content, Document, Format, Resource, Snapshot};
+use crate::extract::{Extraction, mime};
+use crate::model::{Body, Content, Document, Format, Part, Resource, Snapshot};
 use crate::source::files;
+use crate::worker::Workers;
 
 /// What the index would hold of a file, by the code that makes it.
 pub fn extract(args: &Extract, out: &Out) -> Result<(), CliError> {
@@ -21,8 +23,12 @@ pub fn extract(args: &Extract, out: &Out) -> Result<(), CliError> {
     let path = std::path::absolute(&args.file).map_err(named)?;
     let uri = url::Url::from_file_path(&path)
         .map_or_else(|()| path.display().to_string(), |url| url.to_string());
+    // As a server does: a PDF is a blob, even one that happens to be valid UTF-8.
+    let is_binary = mime::type_of_name(&uri).is_some_and(mime::is_binary_type);
     let body = match String::from_utf8(bytes) {
-        Ok(text) => Body::Text(text),
+        // NULs are half of UTF-16.
+        Ok(text) if !is_binary && !text.contains('\0') => Body::Text(text),
+        Ok(text) => Body::Blob(base64::prelude::BASE64_STANDARD.encode(text)),
         Err(error) => Body::Blob(base64::prelude::BASE64_STANDARD.encode(error.as_bytes())),
     };
     let resource = Resource {
@@ -31,31 +37,63 @@ pub fn extract(args: &Extract, out: &Out) -> Result<(), CliError> {
         ..Resource::new(uri.as_str())
     };
     let snapshot = Snapshot::new(vec![Content { uri, mime_type: args.mime.clone(), body }]);
-    match extract::extract(&resource, &snapshot, &Limits::default()) {
-        Extraction::Skipped(reason) if args.json => {
-            out.json(&serde_json::json!({"outcome": "skipped", "reason": reason}))
-        }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let workers = Workers::new(1);
+    let begin = Instant::now();
+    let extraction = runtime.block_on(workers.extract(&resource, &snapshot, &Limits::default()));
+    let took = begin.elapsed();
+    match extraction.map_err(CliError::failed)? {
+        Extraction::Skipped(reason) if args.json => out.json(
+            &serde_json::json!({"outcome": "skipped", "reason": reason, "took_ms": ms(took)}),
+        ),
         Extraction::Skipped(reason) => out.print(&format!(
             "{} it would be found by its name only: {}\n",
             out.look.yellow("skipped:"),
             text::line(&reason)
         )),
-        Extraction::Document(document) if args.json => out.json(&json(&document)),
+        Extraction::Document(document) if args.json => out.json(&json(&document, took)),
         Extraction::Document(document) => {
             document.notes.iter().for_each(|text| note(text));
             if document.truncated {
                 note("the text goes on: a limit cut it");
             }
-            out.print(&shown(&document, out))
+            let mut shown = texts(&document, out);
+            if !args.text {
+                shown.insert_str(0, &head(&document, out));
+                shown += &structure(&document, took, out);
+            }
+            out.print(&shown)
         }
     }
 }
 
-fn json(document: &Document) -> serde_json::Value {
+fn ms(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e4).round() / 10.0
+}
+
+fn json(document: &Document, took: Duration) -> serde_json::Value {
     let parts: Vec<_> = document
         .parts
         .iter()
-        .map(|part| serde_json::json!({"index": part.index, "format": part.format, "text": part.text}))
+        .map(|part| {
+            let headings = part.headings.iter().map(|heading| {
+                serde_json::json!({
+                    "level": heading.level, "text": heading.text, "line": line_of(part, heading.at),
+                })
+            });
+            let pages = part.pages.iter().map(|page| {
+                serde_json::json!({
+                    "number": page.number, "label": page.label, "line": line_of(part, page.at),
+                })
+            });
+            serde_json::json!({
+                "index": part.index,
+                "format": part.format,
+                "text": part.text,
+                "headings": headings.collect::<Vec<_>>(),
+                "pages": pages.collect::<Vec<_>>(),
+            })
+        })
         .collect();
     let chunks = chunk::chunk(document);
     serde_json::json!({
@@ -64,20 +102,25 @@ fn json(document: &Document) -> serde_json::Value {
         "mime_type": document.mime_type,
         "truncated": document.truncated,
         "notes": document.notes,
+        "took_ms": ms(took),
         "parts": parts,
         "chunks": chunks,
     })
 }
 
-fn shown(document: &Document, out: &Out) -> String {
-    let mut shown = format!(
-        "{}\n",
-        out.look.dim(&format!(
-            "{}{}",
-            text::line(&document.mime_type),
-            document.title.as_deref().map(|t| format!(", {:?}", text::line(t))).unwrap_or_default(),
-        ))
-    );
+/// The line of a part's text in which a byte stands, from 1.
+fn line_of(part: &Part, at: usize) -> usize {
+    1 + part.text.bytes().take(at).filter(|b| *b == b'\n').count()
+}
+
+fn head(document: &Document, out: &Out) -> String {
+    let title = document.title.as_deref().map(|t| format!(", {:?}", text::line(t)));
+    let head = format!("{}{}", text::line(&document.mime_type), title.unwrap_or_default());
+    format!("{}\n", out.look.dim(&head))
+}
+
+fn texts(document: &Document, out: &Out) -> String {
+    let mut shown = String::new();
     for part in &document.parts {
         if document.parts.len() > 1 {
             let format = match part.format {
@@ -93,6 +136,39 @@ fn shown(document: &Document, out: &Out) -> String {
             shown.push('\n');
         }
     }
+    shown
+}
+
+/// Headings, pages and passages with their places, and the time it took.
+fn structure(document: &Document, took: Duration, out: &Out) -> String {
+    let mut shown = String::new();
+    for part in &document.parts {
+        let mut pages = part.pages.iter().peekable();
+        let mut page = None;
+        for heading in &part.headings {
+            while let Some(next) = pages.next_if(|next| next.at <= heading.at) {
+                page = Some(next.number);
+            }
+            let place = match page {
+                Some(page) => format!("page {page}, line {}", line_of(part, heading.at)),
+                None => format!("line {}", line_of(part, heading.at)),
+            };
+            let indent = "  ".repeat(heading.level.saturating_sub(1).into());
+            shown += &format!("{indent}{} {}\n", text::line(&heading.text), out.look.dim(&place));
+        }
+    }
+    if !shown.is_empty() {
+        shown.insert_str(0, &out.look.dim("── headings ──\n"));
+    }
+    let chunks = chunk::chunk(document);
+    let pages: usize = document.parts.iter().map(|part| part.pages.len()).sum();
+    let pages = if pages > 0 { format!(", {pages} pages") } else { String::new() };
+    let bytes: usize = document.parts.iter().map(|part| part.text.len()).sum();
+    shown += &out.look.dim(&format!(
+        "── {bytes} bytes{pages}, {} passages, {} ms ──\n",
+        chunks.len(),
+        ms(took)
+    ));
     shown
 }
 

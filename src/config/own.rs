@@ -20,10 +20,12 @@ pub(super) use globals::{Limit, limit_fields};
 const SECTIONS: [&str; 8] =
     ["sync", "limits", "index", "http", "socket", "trace", "servers", "scopes"];
 pub(super) const TEMPLATE: [&str; 2] = ["uri", "values"];
-const FOLLOW: [&str; 8] = [
+const FOLLOW: [&str; 10] = [
     "schedule",
     "include",
     "exclude",
+    "mime_types",
+    "exclude_mime_types",
     "protocol",
     "templates",
     "subscribe",
@@ -100,6 +102,8 @@ pub(super) struct FollowKeys {
     schedule: Option<String>,
     include: Option<Vec<String>>,
     exclude: Option<Vec<String>>,
+    mime_types: Option<Vec<String>>,
+    exclude_mime_types: Option<Vec<String>>,
     protocol: Option<ProtocolChoice>,
     templates: Option<Vec<TemplateConfig>>,
     subscribe: Option<Vec<String>>,
@@ -119,6 +123,8 @@ impl FollowKeys {
             schedule,
             include,
             exclude,
+            mime_types,
+            exclude_mime_types,
             protocol,
             templates,
             subscribe,
@@ -130,6 +136,8 @@ impl FollowKeys {
         }
         put(&mut follow.include, include);
         put(&mut follow.exclude, exclude);
+        put(&mut follow.mime_types.allow, mime_types);
+        put(&mut follow.mime_types.deny, exclude_mime_types);
         put(&mut follow.protocol, protocol);
         put(&mut follow.templates, templates);
         put(&mut follow.subscribe, subscribe);
@@ -288,6 +296,12 @@ fn follow_key(reader: &mut Reader<'_>, entry: &Entry, follow: &mut FollowKeys) -
         "schedule" => follow.schedule = reader.string_that(entry, validate::schedule),
         "include" => follow.include = reader.strings_that(entry, validate::glob),
         "exclude" => follow.exclude = reader.strings_that(entry, validate::glob),
+        "mime_types" => {
+            follow.mime_types = reader.strings_that(entry, validate::mime_pattern);
+        }
+        "exclude_mime_types" => {
+            follow.exclude_mime_types = reader.strings_that(entry, validate::mime_pattern);
+        }
         "subscribe" => follow.subscribe = reader.strings_that(entry, validate::glob),
         "max_subscriptions" => {
             follow.max_subscriptions =

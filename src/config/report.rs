@@ -122,6 +122,8 @@ fn globals(toml: &mut Toml, config: &Config) {
     if let Some(zone) = &config.sync.timezone {
         toml.value("timezone", zone.as_str());
     }
+    toml.list("mime_types", &config.sync.mime_types.allow);
+    toml.list("exclude_mime_types", &config.sync.mime_types.deny);
     toml.blank();
     toml.section(&["limits"]);
     for (name, limit) in limit_fields(&mut config.limits.clone()) {

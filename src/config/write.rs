@@ -78,6 +78,7 @@ impl Toml {
             schedule,
             include,
             exclude,
+            mime_types,
             protocol,
             templates,
             subscribe,
@@ -89,6 +90,8 @@ impl Toml {
         }
         self.list("include", include);
         self.list("exclude", exclude);
+        self.list("mime_types", &mime_types.allow);
+        self.list("exclude_mime_types", &mime_types.deny);
         match protocol {
             ProtocolChoice::Auto => {}
             ProtocolChoice::Legacy => self.value("protocol", "legacy"),

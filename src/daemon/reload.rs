@@ -167,6 +167,7 @@ mod tests {
             eras: Eras::default(),
             fingerprint: Fingerprint(1),
             reads: Arc::new(Semaphore::new(1)),
+            workers: crate::worker::Workers::none(),
         });
         let mut servers = Servers::new(context, writer, TaskTracker::new());
         for (name, ends) in [("quick", true), ("slow", false), ("stuck", false)] {

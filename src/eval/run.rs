@@ -14,7 +14,10 @@ use crate::extract::{Extraction, extract};
 use crate::index::tantivy::{TantivyStore, fingerprint};
 use crate::index::{Change, Entry, IndexError, IndexStore as _};
 use crate::model::{Body, Content, Outcome, Resource, ServerName, Snapshot};
+use crate::search::context::{self, Wanted};
+use crate::search::ranking::Ranking;
 use crate::search::{self, Hit, Request};
+use crate::serve::tokenizer::Tokenizer;
 
 /// Documents that are handed to the index at once.
 const BATCH: usize = 64;
@@ -25,6 +28,7 @@ const CONTEXT: usize = 500;
 pub struct Bench {
     store: TantivyStore,
     threads: usize,
+    ranking: Ranking,
 }
 
 impl Bench {
@@ -32,7 +36,7 @@ impl Bench {
     ///
     /// # Errors
     /// [`EvalError::Index`], which would be a fault of the engine.
-    pub fn new(sets: &[Set]) -> Result<Self, EvalError> {
+    pub fn new(sets: &[Set], ranking: Ranking) -> Result<Self, EvalError> {
         let threads = thread::available_parallelism().map_or(1, usize::from);
         let store = TantivyStore::in_memory()?;
         for (number, set) in sets.iter().enumerate() {
@@ -46,24 +50,47 @@ impl Bench {
             made.into_iter().collect::<Result<Vec<()>, IndexError>>()?;
         }
         store.commit()?;
-        Ok(Self { store, threads })
+        Ok(Self { store, threads, ranking })
     }
 
-    /// Asks the questions of the set with this number, on all cores.
+    /// Asks the questions of the set with this number, on all cores; for context too, where that is
+    /// judged, which takes longer.
     ///
     /// # Errors
     /// [`EvalError::Index`] when the index can't be read.
-    pub fn ask(&self, number: usize, questions: &[&str]) -> Result<Vec<Found>, EvalError> {
+    pub fn ask(
+        &self,
+        number: usize,
+        questions: &[&str],
+        with_context: bool,
+    ) -> Result<Vec<Found>, EvalError> {
         let server = server(number)?;
         let found = parallel(self.threads, questions, |question| {
-            let request = Request { limit: HITS, ..Request::new(*question) };
+            let request = self.request(question);
             let start = Instant::now();
             let answer = search::search(&self.store, &request)?;
             let took = start.elapsed();
             let hits = answer.hits.iter().map(|hit| found_hit(&server, hit)).collect();
-            Ok(Found { hits, took, context: Some(context(&answer.hits)) })
+            let context = if with_context { Some(self.context(question)?) } else { None };
+            Ok(Found { hits, took, context })
         });
         found.into_iter().collect::<Result<_, IndexError>>().map_err(EvalError::Index)
+    }
+
+    fn request(&self, question: &str) -> Request {
+        Request { limit: HITS, ranking: self.ranking.clone(), ..Request::new(question) }
+    }
+
+    /// As the daemon packs it, counted as the daemon counts.
+    fn context(&self, question: &str) -> Result<String, IndexError> {
+        let (limit, passages) = context::reach(CONTEXT);
+        let request =
+            Request { limit, passages, max_answer_bytes: usize::MAX, ..self.request(question) };
+        let answer = search::search(&self.store, &request)?;
+        let passages = context::candidates(answer.hits);
+        let wanted = Wanted { pins: vec![], passages };
+        let tokenizer = Tokenizer::default();
+        Ok(context::pack(question, wanted, CONTEXT, &|text| tokenizer.count(text)).text)
     }
 }
 
@@ -125,25 +152,6 @@ fn found_hit(server: &ServerName, hit: &Hit) -> FoundHit {
             + estimate_tokens(&hit.key.uri)
             + estimate_tokens(snippet),
     }
-}
-
-/// The chunks of the best hits, as many as there is room for.
-fn context(hits: &[Hit]) -> String {
-    let mut context = String::new();
-    let mut room = CONTEXT;
-    for hit in hits {
-        let Some(passage) = hit.passages.first() else { continue };
-        let whole = estimate_tokens(&passage.chunk.text);
-        let text = if whole <= room { &passage.chunk.text } else { &passage.snippet };
-        let tokens = estimate_tokens(text);
-        if tokens > room {
-            break;
-        }
-        room -= tokens;
-        context.push_str(text);
-        context.push('\n');
-    }
-    context
 }
 
 /// Random words, the same in every run: of letters that look like words, of Han, of kana, of numbers.
@@ -246,15 +254,15 @@ mod tests {
             ),
             set("b", &[("1", "The deadline is thirty days")], &[("what is the deadline", "1")]),
         ];
-        let bench = Bench::new(&sets).unwrap();
+        let bench = Bench::new(&sets, Ranking::default()).unwrap();
         for (number, set) in sets.iter().enumerate() {
             let texts: Vec<&str> = set.questions.iter().map(|one| one.text.as_str()).collect();
-            let found = bench.ask(number, &texts).unwrap();
+            let found = bench.ask(number, &texts, true).unwrap();
             let report = judge(&set.name, &set.questions, &found);
             assert_eq!((report.queries, report.ndcg_at_10), (1, 1.0), "{}", set.name);
             assert!(report.tokens_per_query > 0.0);
         }
-        let elsewhere = bench.ask(1, &["退款期限"]).unwrap();
+        let elsewhere = bench.ask(1, &["退款期限"], false).unwrap();
         assert!(!elsewhere[0].hits.is_empty(), "it is found");
         assert!(elsewhere[0].hits[0].documents.is_empty(), "and no document of that set");
     }

@@ -75,6 +75,15 @@ pub fn head(text: &str, max: usize) -> &str {
     &text[..cut]
 }
 
+/// The tail of a text within `max` bytes, from a line's beginning where one is near.
+pub fn tail(text: &str, max: usize) -> &str {
+    let least = text.len().saturating_sub(max);
+    let cut = (least..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    let near = &text[cut..boundary(text, cut.saturating_add(4096).min(text.len()))];
+    let cut = if cut == 0 { 0 } else { near.find('\n').map_or(cut, |at| cut + at + 1) };
+    &text[cut..]
+}
+
 /// The last character boundary that isn't after `at`.
 fn boundary(text: &str, at: usize) -> usize {
     (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
@@ -115,6 +124,19 @@ mod tests {
         ];
         for (text, max, expected) in rows {
             assert_eq!(head(text, max), expected);
+        }
+    }
+
+    #[test]
+    fn the_tail_begins_at_a_line_or_character() {
+        let rows = [
+            ("one\ntwo\nthree", 9, "three"),
+            ("one\ntwo\nthree", 99, "one\ntwo\nthree"),
+            ("退款退款", 7, "退款"),
+            ("退款", 0, ""),
+        ];
+        for (text, max, expected) in rows {
+            assert_eq!(tail(text, max), expected);
         }
     }
 

@@ -58,6 +58,24 @@ fn without_line_breaks(body: &str) -> Result<Cow<'_, str>, String> {
     Ok(Cow::Owned(compact))
 }
 
+/// The first bytes of a blob, up to about `max`; `None` if it isn't base64 from its start.
+pub fn base64_head(blob: &str, max: usize) -> Option<Vec<u8>> {
+    let body = blob.trim_start();
+    let body = match body.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,")) {
+        Some((_, payload)) => payload,
+        None => body,
+    };
+    let digits: String =
+        body.chars().take(2 * max + 4).filter(|c| !c.is_ascii_whitespace() && *c != '=').collect();
+    let whole = &digits.get(..digits.len() / 4 * 4)?;
+    let engine = if whole.contains(['-', '_']) { URL_SAFE } else { STANDARD };
+    let short = digits.len() < 4;
+    engine.decode(if short { digits.as_str() } else { whole }).ok().map(|mut bytes| {
+        bytes.truncate(max);
+        bytes
+    })
+}
+
 /// How many bytes a blob decodes to, without decoding it.
 pub fn decoded_len(blob: &str) -> usize {
     let digits = blob.bytes().filter(|b| !b.is_ascii_whitespace() && *b != b'=').count();

@@ -19,6 +19,10 @@ pub enum Kind {
     Config,
     Csv,
     Log,
+    /// Jupyter's: JSON of cells.
+    Notebook,
+    /// SRT and WebVTT.
+    Subtitles,
     Code,
     /// No text, or none that is read yet.
     Binary,
@@ -80,6 +84,16 @@ pub fn kind_of_type(essence: &str) -> Option<Kind> {
     }
 }
 
+/// Whether two names stand for one type, or the first says nothing.
+pub fn is_same_type(declared: &str, found: &str) -> bool {
+    let row = |essence: &str| TYPES.iter().find(|row| row.0 == essence || row.3.contains(&essence));
+    declared == found
+        || declared == "application/octet-stream"
+        || row(declared).is_some_and(|row| row.0 == found || row.3.contains(&found))
+        // A template or one with macros is what it is named after.
+        || declared.starts_with("application/vnd.") && found.starts_with(declared)
+}
+
 /// The type and kind that a URI's suffix stands for. Query and fragment don't count.
 pub fn by_suffix(uri: &str) -> Option<(&'static str, Kind)> {
     let path = uri.split(['?', '#']).next().unwrap_or_default();
@@ -105,21 +119,16 @@ pub fn type_of_name(name: &str) -> Option<&'static str> {
 pub fn why_no_text(essence: &str) -> String {
     let (top, _) = essence.split_once('/').unwrap_or((essence, ""));
     match essence {
-        "application/pdf" => "PDF is not read yet".into(),
-        "application/rtf" | "text/rtf" => "RTF is not read yet".into(),
-        "application/epub+zip" => "EPUB is not read yet".into(),
-        "application/postscript" => "PostScript is not read yet".into(),
-        _ if essence.contains("wordprocessingml") || essence.contains("msword") => {
-            "Word documents are not read yet".into()
+        "application/postscript" => "PostScript is not read".into(),
+        // What is one by its bytes has been opened.
+        _ if OPENED.contains(&essence)
+            || ["officedocument", "opendocument"].iter().any(|part| essence.contains(part)) =>
+        {
+            format!("the content isn't {essence}, and has no text")
         }
-        _ if essence.contains("spreadsheetml") || essence.contains("ms-excel") => {
-            "Excel sheets are not read yet".into()
+        _ if ARCHIVES.contains(&essence) => {
+            format!("archives of this kind are not opened ({essence})")
         }
-        _ if essence.contains("presentationml") || essence.contains("ms-powerpoint") => {
-            "PowerPoint slides are not read yet".into()
-        }
-        _ if essence.contains("opendocument") => "OpenDocument files are not read yet".into(),
-        _ if ARCHIVES.contains(&essence) => format!("archives are not opened ({essence})"),
         _ if ["image", "audio", "video", "font", "model"].contains(&top) => {
             format!("{essence} has no text")
         }
@@ -128,10 +137,20 @@ pub fn why_no_text(essence: &str) -> String {
     }
 }
 
-const ARCHIVES: &[&str] = &[
+/// Formats that are known by their bytes.
+const OPENED: &[&str] = &[
+    "application/pdf",
+    "application/rtf",
+    "application/epub+zip",
     "application/zip",
     "application/gzip",
     "application/x-tar",
+    "application/msword",
+    "application/vnd.ms-excel",
+    "application/vnd.ms-powerpoint",
+];
+
+const ARCHIVES: &[&str] = &[
     "application/x-7z-compressed",
     "application/x-bzip2",
     "application/x-xz",
@@ -159,7 +178,8 @@ const TYPES: &[Row] = &[
     ("text/html", Kind::Html, &["html", "htm", "xhtml", "xht"], &["application/xhtml+xml"], &[]),
     ("image/svg+xml", Kind::Xml, &["svg"], &[], &[]),
     ("application/xml", Kind::Xml, &["xml", "rss", "atom", "xsd", "xsl", "xslt", "wsdl", "plist", "kml", "gpx", "xliff", "xlf", "csproj", "vcxproj", "nuspec", "resx"], &["text/xml"], &[]),
-    ("application/json", Kind::Json, &["json", "json5", "jsonc", "geojson", "ipynb", "webmanifest", "har"], &["text/json", "text/x-json", "application/x-json", "application/json5"], &[]),
+    ("application/json", Kind::Json, &["json", "json5", "jsonc", "geojson", "webmanifest", "har"], &["text/json", "text/x-json", "application/x-json", "application/json5"], &[]),
+    ("application/x-ipynb+json", Kind::Notebook, &["ipynb"], &["application/vnd.jupyter"], &[]),
     ("application/x-ndjson", Kind::JsonLines, &["jsonl", "ndjson"], &["application/jsonl", "application/x-jsonlines", "application/jsonlines", "application/ndjson", "application/json-seq", "text/jsonl"], &[]),
     ("application/yaml", Kind::Config, &["yaml", "yml"], &["text/yaml", "text/x-yaml", "application/x-yaml", "text/vnd.yaml"], &[]),
     ("application/toml", Kind::Config, &["toml"], &["text/toml", "text/x-toml", "application/x-toml"], &["cargo.lock", "poetry.lock"]),
@@ -211,10 +231,12 @@ const TYPES: &[Row] = &[
     ("text/x-svelte", Kind::Code, &["svelte"], &[], &[]),
     ("text/x-tex", Kind::Code, &["tex", "sty", "bib"], &["application/x-tex", "application/x-latex", "text/x-latex"], &[]),
     ("text/x-vim", Kind::Code, &["vim"], &[], &[]),
-    ("text/vtt", Kind::Plain, &["vtt", "srt"], &["application/x-subrip"], &[]),
+    ("text/vtt", Kind::Subtitles, &["vtt"], &[], &[]),
+    ("application/x-subrip", Kind::Subtitles, &["srt"], &["text/srt", "text/x-subrip"], &[]),
     ("text/calendar", Kind::Plain, &["ics"], &[], &[]),
     ("text/vcard", Kind::Plain, &["vcf"], &["text/x-vcard"], &[]),
-    ("message/rfc822", Kind::Plain, &["eml", "mbox"], &["application/mbox"], &[]),
+    ("message/rfc822", Kind::Plain, &["eml"], &[], &[]),
+    ("application/mbox", Kind::Plain, &["mbox"], &[], &[]),
     ("application/pdf", Kind::Binary, &["pdf"], &["application/x-pdf"], &[]),
     ("application/rtf", Kind::Binary, &["rtf"], &["text/rtf"], &[]),
     ("application/msword", Kind::Binary, &["doc", "dot"], &[], &[]),
@@ -363,13 +385,9 @@ mod tests {
     fn reasons_name_what_is_missing() {
         let rows = [
             ("image/png", "image/png has no text"),
-            ("application/pdf", "PDF is not read yet"),
-            ("application/zip", "archives are not opened (application/zip)"),
+            ("application/pdf", "the content isn't application/pdf, and has no text"),
+            ("application/x-xz", "archives of this kind are not opened (application/x-xz)"),
             ("application/octet-stream", "binary data has no text"),
-            (
-                "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-                "Excel sheets are not read yet",
-            ),
             ("application/wasm", "application/wasm is binary and has no text"),
         ];
         for (essence, reason) in rows {

@@ -35,6 +35,7 @@ fn reason(uri: &str, mime_type: Option<&str>, body: Body) -> String {
 }
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0";
+const WASM: &[u8] = b"\0asm\x01\0\0\0\x01\x85\x80\x80";
 const HTML: &str = "<!doctype html><title>Title</title><script>mimescript</script><p>mimehtml";
 
 #[test]
@@ -126,20 +127,39 @@ fn what_has_no_text_says_why() {
     let random: Vec<u8> =
         (0..999_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 23) as u8).collect();
     let rows: Vec<(Option<&str>, Body, &str)> = vec![
-        (Some("image/png"), blob(PNG), "image/png has no text"),
-        (None, blob(PNG), "image/png has no text"),
-        (Some("text/plain"), blob(PNG), "declared text/plain, but image/png has no text"),
-        (Some("application/octet-stream"), blob(PNG), "image/png has no text"),
+        (
+            Some("text/plain"),
+            blob(WASM),
+            "declared text/plain, but application/wasm is binary and has no text",
+        ),
+        (
+            Some("application/octet-stream"),
+            blob(WASM),
+            "application/wasm is binary and has no text",
+        ),
         (Some("image/jpeg"), text(STANDARD.encode([7; 600])), "image/jpeg has no text"),
         (Some("image/png"), text("data:image/png;base64,AAAA"), "image/png has no text"),
         (
             Some("application/pdf"),
             blob(b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj"),
-            "PDF is not read yet",
+            "the PDF is broken",
         ),
-        (None, text("%PDF-1.7\n%���� 1 0 obj"), "PDF is not read yet"),
-        (Some(docx), blob(&zip), "Word documents are not read yet"),
-        (Some("application/zip"), blob(&zip), "archives are not opened (application/zip)"),
+        (
+            None,
+            text("%PDF-1.7\n%���� 1 0 obj"),
+            "the content isn't application/pdf, and has no text",
+        ),
+        (Some(docx), blob(&zip), "the archive is broken: "),
+        (
+            Some(docx),
+            blob([7; 99]),
+            "the content isn't application/vnd.openxmlformats-officedocument.wordprocessingml.document, and has no text",
+        ),
+        (
+            Some("application/x-xz"),
+            blob(b"\xfd7zXZ\0\0\x04\xff"),
+            "archives of this kind are not opened (application/x-xz)",
+        ),
         (None, blob(&random), "binary data has no text"),
         (
             Some("text/markdown"),
@@ -163,7 +183,8 @@ fn what_has_no_text_says_why() {
         ),
     ];
     for (declared, body, expected) in rows {
-        assert_eq!(reason("x://a", declared, body), expected);
+        let found = reason("x://a", declared, body);
+        assert!(found.starts_with(expected), "{declared:?}: {found}, not {expected}");
     }
     assert_eq!(
         extract(&resource("x://a", None), &Snapshot::new(vec![]), &Limits::default()),
@@ -209,10 +230,11 @@ fn contents_of_one_read_are_parts() {
         body,
     };
     let snapshot = Snapshot::new(vec![
-        content("dir://x/a.png", Some("image/png"), blob(PNG)),
+        content("dir://x/a.wasm", Some("application/wasm"), blob(WASM)),
         content("dir://x/b.md", None, text("# Second\n")),
         content("dir://x/c.csv", None, text("a,b\n")),
-        content("dir://x/d.png", Some("image/png"), blob(PNG)),
+        content("dir://x/d.wasm", Some("application/wasm"), blob(WASM)),
+        content("dir://x/e.png", Some("image/png"), blob(PNG)),
     ]);
     let directory = resource("dir://x", Some("inode/directory"));
     let Extraction::Document(found) = extract(&directory, &snapshot, &Limits::default()) else {
@@ -221,8 +243,9 @@ fn contents_of_one_read_are_parts() {
     assert_eq!(found.title.as_deref(), Some("Second"));
     assert_eq!(found.mime_type, "text/markdown");
     let parts: Vec<_> = found.parts.iter().map(|part| (part.index, part.format)).collect();
-    assert_eq!(parts, [(1, Format::Markdown), (2, Format::Lines)]);
-    assert_eq!(found.notes, ["image/png has no text"]);
+    assert_eq!(parts, [(1, Format::Markdown), (2, Format::Lines), (4, Format::Markdown)]);
+    assert_eq!(found.parts[2].text, "PNG image, 1 × 1 pixels\n");
+    assert_eq!(found.notes, ["application/wasm is binary and has no text"]);
 
     let limits = Limits { max_parts: 2, ..Limits::default() };
     let Extraction::Document(found) = extract(&directory, &snapshot, &limits) else {
@@ -230,7 +253,7 @@ fn contents_of_one_read_are_parts() {
     };
     assert_eq!(found.parts.len(), 1);
     assert!(found.truncated);
-    assert!(found.notes[1].contains("2 contents are left out"), "{:?}", found.notes);
+    assert!(found.notes[1].contains("3 contents are left out"), "{:?}", found.notes);
 }
 
 #[test]
@@ -259,6 +282,17 @@ fn limits_cut_and_say_so() {
         found.notes,
         ["only the first 11 of 34 bytes of text are indexed (limits.max_text_bytes)"]
     );
+    // The end of a log says as much as its beginning.
+    let limits_of_logs = Limits { max_text_bytes: 8192, ..Limits::default() };
+    let log: String = (0..2000).map(|n| format!("line {n} of the log\n")).collect();
+    let Extraction::Document(found) = read_one("x://a.log", None, text(log), &limits_of_logs)
+    else {
+        panic!("it has text");
+    };
+    let part = &found.parts[0].text;
+    assert!(part.starts_with("line 0 of") && part.ends_with("line 1999 of the log\n"));
+    assert!(part.contains("lines are left out …]\nline ") && part.len() <= 8192 && found.truncated);
+
     for len in [65, 10_000] {
         let Extraction::Skipped(reason) = read_one("x://a", None, blob(vec![b'a'; len]), &limits)
         else {

@@ -20,6 +20,7 @@ mod query;
 mod queue;
 mod schema;
 mod search;
+mod statistics;
 #[cfg(test)]
 mod tests;
 mod view;

@@ -45,6 +45,16 @@ impl Query {
         self.text.is_empty() && self.phrases.is_empty() && !self.narrows()
     }
 
+    /// All that is looked for as words, those of phrases too.
+    pub fn words(&self) -> String {
+        let mut text = self.text.clone();
+        for phrase in &self.phrases {
+            text.push('\n');
+            text.push_str(phrase);
+        }
+        text
+    }
+
     /// Whether it has filters or exclusions, which alone ask for all that they leave.
     pub fn narrows(&self) -> bool {
         [&self.excluded, &self.servers, &self.mime_types, &self.uris]

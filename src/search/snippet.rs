@@ -92,6 +92,11 @@ fn telling(matches: &[Match]) -> Vec<&Match> {
     matches.iter().filter(|found| found.weight >= best * MIN_WEIGHT).collect()
 }
 
+/// The sentences of a text as bytes, overlong ones in pieces of about `most` characters.
+pub fn sentences(text: &str, most: usize) -> Vec<Range<usize>> {
+    units(text, &[], most).into_iter().map(|unit| unit.bytes).collect()
+}
+
 /// What a window is made of.
 struct Unit {
     bytes: Range<usize>,

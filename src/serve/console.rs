@@ -23,15 +23,18 @@ mod templates;
 mod trace;
 mod words;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use axum::Router;
 use axum::extract::{FromRequestParts, Request, State};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use sha2::{Digest, Sha256};
 
 use super::App;
 use super::error::ApiError;
@@ -40,9 +43,16 @@ use super::scope::Caller;
 use fields::Fields;
 use words::Words;
 
-/// Nothing from elsewhere is loaded, nothing inline runs, and no other page may hold one of these.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
-                      connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+/// Nothing from elsewhere is loaded, nothing inline runs, and no other page may hold one of these. The
+/// frames of previews keep it; having no origin they load nothing at all, so their style is let in by
+/// its hash.
+static POLICY: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "default-src 'none'; script-src 'self'; style-src 'self' 'sha256-{}'; img-src 'self' data:; \
+         connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+        BASE64_STANDARD.encode(Sha256::digest(assets::PREVIEW_STYLE))
+    )
+});
 
 /// What the console shows without anybody being signed in: how to sign in, and its looks.
 pub fn is_open(path: &str) -> bool {
@@ -116,14 +126,13 @@ async fn protect(request: Request, next: Next) -> Response {
     let mut put = |name: HeaderName, value: &'static str| {
         headers.entry(name).or_insert(HeaderValue::from_static(value));
     };
-    put(header::CONTENT_SECURITY_POLICY, POLICY);
     put(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
     put(header::X_FRAME_OPTIONS, "DENY");
     // With none at all, browsers would send no Origin with a form either.
     put(header::REFERRER_POLICY, "same-origin");
     put(header::CACHE_CONTROL, "no-store");
     put(HeaderName::from_static("cross-origin-opener-policy"), "same-origin");
-    response
+    protected(response)
 }
 
 /// One request for a page: who asks, in which language, and for what.
@@ -214,8 +223,9 @@ pub(super) async fn nothing_here(State(faces): State<Faces>, request: Request) -
 }
 
 fn protected(mut response: Response) -> Response {
-    let policy = HeaderValue::from_static(POLICY);
-    response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
+    if let Ok(policy) = HeaderValue::from_str(&POLICY) {
+        response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
+    }
     response
 }
 

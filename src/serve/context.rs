@@ -8,7 +8,7 @@ use super::search::Asked;
 use super::tokenizer::Tokenizer;
 use crate::index::Entry;
 use crate::model::{Audience, Outcome, ResourceKey};
-use crate::search::context::{Candidate, Wanted, pack};
+use crate::search::context::{Candidate, Wanted, candidates, pack, reach};
 
 /// When nobody says.
 const MAX_TOKENS: usize = 4_000;
@@ -117,42 +117,16 @@ impl App {
         Ok(keys)
     }
 
-    /// What answers a query, best first: the best passage of each of the best resources, in between
-    /// the further ones of those that stand three places higher.
+    /// What answers a query, best first.
     fn passages(
         &self,
         view: &View,
         query: &str,
         budget: usize,
     ) -> Result<Vec<Candidate>, ApiError> {
-        const PLACES: usize = 3;
-        let answer = self.hits(
-            view,
-            &Asked {
-                query,
-                limit: (budget / 100).clamp(10, 100),
-                offset: 0,
-                passages: (budget / 1_000).clamp(3, 10),
-                min_relevance: None,
-            },
-        )?;
-        let mut placed = vec![];
-        for (hit, rank) in answer.hits.into_iter().zip(0..) {
-            if hit.outcome != Outcome::Indexed {
-                continue;
-            }
-            for (passage, nth) in hit.passages.into_iter().zip(0..) {
-                let candidate = Candidate {
-                    key: hit.key.clone(),
-                    ordinal: passage.ordinal,
-                    chunk: passage.chunk,
-                    focus: passage.lines,
-                };
-                placed.push((rank + PLACES * nth, candidate));
-            }
-        }
-        placed.sort_by_key(|(place, _)| *place);
-        Ok(placed.into_iter().map(|(_, candidate)| candidate).collect())
+        let (limit, passages) = reach(budget);
+        let asked = Asked { query, limit, offset: 0, passages, min_relevance: None };
+        Ok(candidates(self.hits(view, &asked)?.hits))
     }
 }
 
@@ -161,7 +135,8 @@ fn whole(entry: Entry) -> Vec<Candidate> {
     let candidates = entry.chunks.into_iter().zip(0..).map(|(chunk, ordinal)| Candidate {
         key: key.clone(),
         ordinal,
-        focus: (chunk.lines.0, chunk.lines.0),
+        focus: 0..0,
+        score: 0.0,
         chunk,
     });
     candidates.collect()

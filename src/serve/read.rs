@@ -13,7 +13,7 @@ use super::scope::{Caller, View};
 use super::tokenizer::Tokenizer;
 use crate::chunk;
 use crate::config::{self, Limits};
-use crate::extract::{self, Extraction};
+use crate::extract::Extraction;
 use crate::index::Entry;
 use crate::model::{
     Body, Document, Format, Heading, Outcome, Resource, ResourceKey, ServerName, Snapshot,
@@ -311,7 +311,8 @@ impl App {
             .store
             .entry(key)?
             .map_or_else(|| Resource::new(key.uri.clone()), |entry| entry.resource);
-        match extract::extract(&resource, snapshot, limits) {
+        let extraction = self.workers.extract_blocking(&resource, snapshot, limits);
+        match extraction.map_err(ApiError::internal)? {
             Extraction::Document(document) => Ok(document),
             Extraction::Skipped(reason) => {
                 Err(ApiError::bad_request(format!("{} has no text: {reason}", key.uri))

@@ -59,7 +59,6 @@ impl App {
         let answer = search::search(
             &*self.store,
             &search::Request {
-                query: request.query.clone(),
                 filter,
                 limit: request.limit,
                 offset: request.offset,
@@ -71,6 +70,7 @@ impl App {
                     terms: config.limits.max_query_terms,
                 },
                 max_answer_bytes: config.limits.max_answer_bytes,
+                ..search::Request::new(request.query.as_str())
             },
         )?;
         // Once more, whatever the index says.

@@ -31,6 +31,12 @@ pub struct Tokenizer {
     load: Load,
 }
 
+impl Default for Tokenizer {
+    fn default() -> Self {
+        Self { name: DEFAULT, load: tiktoken_rs::o200k_base_singleton }
+    }
+}
+
 impl Tokenizer {
     /// # Errors
     /// No vocabulary has this name; the error lists those there are.

@@ -6,14 +6,15 @@ use chrono::{DateTime, Utc};
 
 use super::machine::{ReadJob, ReadOutcome};
 use crate::chunk::chunk;
-use crate::config::Limits;
-use crate::extract::{Extraction, extract};
+use crate::config::{Limits, MimePolicy};
+use crate::extract::Extraction;
 use crate::index::writer::WriterHandle;
 use crate::index::{Change, Entry, IndexStore, description_hash, is_mislabelled};
 use crate::model::{
     ContentHash, Fingerprint, Outcome, Resource, ResourceKey, ServerName, Snapshot,
 };
 use crate::source::SourceError;
+use crate::worker::Workers;
 
 /// What the stretch needs to know.
 pub struct Indexing {
@@ -21,6 +22,9 @@ pub struct Indexing {
     pub limits: Limits,
     pub fingerprint: Fingerprint,
     pub store: Arc<dyn IndexStore>,
+    pub workers: Workers,
+    /// That of all servers and this one's own, each with its name in the config.
+    pub policies: [(MimePolicy, &'static str); 2],
 }
 
 impl Indexing {
@@ -72,7 +76,13 @@ impl Indexing {
                 known.map_or_else(|| Resource::new(job.uri), |entry| entry.resource)
             }
         };
-        let (outcome, mime_type, title, chunks) = match extract(&resource, snapshot, &self.limits) {
+        let extraction = self.workers.extract_blocking(&resource, snapshot, &self.limits)?;
+        let (outcome, mime_type, title, chunks) = match extraction {
+            Extraction::Document(document)
+                if let Some(reason) = refusal(&self.policies, &document.mime_type) =>
+            {
+                (Outcome::Skipped(reason), Some(document.mime_type), None, vec![])
+            }
             Extraction::Document(document) => {
                 let chunks = chunk(&document);
                 (Outcome::Indexed, Some(document.mime_type), document.title, chunks)
@@ -111,6 +121,90 @@ impl Indexing {
     }
 }
 
+/// Why the config doesn't want a type's text.
+fn refusal(policies: &[(MimePolicy, &'static str)], essence: &str) -> Option<String> {
+    let (_, place) = policies.iter().find(|(policy, _)| !policy.allows(essence))?;
+    Some(format!("{essence} isn't indexed by the config ({place})"))
+}
+
+/// What entries are made of, the policies included: other ones make them anew.
+pub fn fingerprint_with(base: Fingerprint, policies: &[(MimePolicy, &'static str)]) -> Fingerprint {
+    if policies.iter().all(|(policy, _)| policy.is_empty()) {
+        return base;
+    }
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&base.0.to_le_bytes());
+    for (MimePolicy { allow, deny }, _) in policies {
+        for patterns in [allow, deny] {
+            hasher.update(&(patterns.len() as u64).to_le_bytes());
+            for pattern in patterns {
+                hasher.update(&(pattern.len() as u64).to_le_bytes());
+                hasher.update(pattern.as_bytes());
+            }
+        }
+    }
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
+    Fingerprint(u64::from_le_bytes(bytes))
+}
+
 fn failed(reason: String) -> ReadOutcome {
     ReadOutcome::Failed(SourceError::BadAnswer { what: "indexing".into(), reason })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy(allow: &[&str], deny: &[&str]) -> MimePolicy {
+        let owned = |patterns: &[&str]| patterns.iter().map(|p| (*p).to_owned()).collect();
+        MimePolicy { allow: owned(allow), deny: owned(deny) }
+    }
+
+    #[test]
+    fn both_policies_hold() {
+        let policies = [
+            (policy(&[], &["application/zip"]), "sync"),
+            (policy(&["text/*"], &["text/CSV"]), "servers"),
+        ];
+        let rows = [
+            ("text/plain", None),
+            ("text/csv", Some("text/csv isn't indexed by the config (servers)")),
+            ("application/pdf", Some("application/pdf isn't indexed by the config (servers)")),
+            ("application/zip", Some("application/zip isn't indexed by the config (sync)")),
+        ];
+        for (essence, expected) in rows {
+            assert_eq!(refusal(&policies, essence).as_deref(), expected);
+        }
+    }
+
+    #[test]
+    fn a_star_is_any_type() {
+        let rows = [
+            ("*/*", "text/plain", true),
+            ("text/*", "text/plain", true),
+            ("text/*", "image/png", false),
+        ];
+        for (pattern, essence, expected) in rows {
+            assert_eq!(policy(&[pattern], &[]).allows(essence), expected, "{pattern} {essence}");
+            assert_eq!(policy(&[], &[pattern]).allows(essence), !expected, "{pattern} {essence}");
+        }
+    }
+
+    #[test]
+    fn other_policies_are_another_fingerprint() {
+        let base = Fingerprint(7);
+        let of = |global: MimePolicy, own: MimePolicy| {
+            fingerprint_with(base, &[(global, "sync"), (own, "servers")])
+        };
+        assert_eq!(of(policy(&[], &[]), policy(&[], &[])), base);
+        let some = [
+            of(policy(&["text/*"], &[]), policy(&[], &[])),
+            of(policy(&[], &["text/*"]), policy(&[], &[])),
+            of(policy(&[], &[]), policy(&["text/*"], &[])),
+        ];
+        assert!(
+            some[0] != some[1] && some[1] != some[2] && some[0] != some[2] && !some.contains(&base)
+        );
+    }
 }

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, Local, Offset as _, TimeZone, Utc};
+use chrono::{DateTime, Local, Offset as _, TimeDelta, TimeZone, Utc};
 use chrono_tz::Tz;
 use croner::Cron;
 use croner::parser::{CronParser, Seconds};
@@ -65,17 +65,26 @@ impl Schedule {
     }
 
     fn after_in<Z: TimeZone>(&self, now: &DateTime<Z>) -> Option<DateTime<Utc>> {
-        let next = self.cron.find_next_occurrence(now, false).ok()?.with_timezone(&Utc);
+        let find =
+            |from: &DateTime<Z>| Some(self.cron.find_next_occurrence(from, false).ok()?.to_utc());
+        // In the hour that comes a second time when a clock is set back, croner answers with the first:
+        // what is next is found from behind it.
+        let mut from = now.clone();
+        let mut next = find(&from)?;
+        while next <= now.to_utc() {
+            from += TimeDelta::minutes(30);
+            next = find(&from)?;
+        }
         if !self.hourly {
             return Some(next);
         }
-        // croner passes over the hour that comes a second time when a clock is set back. What runs in
-        // every hour runs in that one too: as if the clock went on, if it shows a time that is meant.
+        // What runs in every hour runs in that one too: as if the clock went on, if it then shows a
+        // time that is meant.
         let straight_on = now.with_timezone(&now.offset().fix());
         let straight_on = self.cron.find_next_occurrence(&straight_on, false).ok()?;
         let shown = straight_on.with_timezone(&now.timezone());
         let is_meant = self.cron.is_time_matching(&shown).unwrap_or(false);
-        Some(if is_meant { next.min(straight_on.with_timezone(&Utc)) } else { next })
+        Some(if is_meant { next.min(straight_on.to_utc()) } else { next })
     }
 
     /// When to run next: a little after the time that the expression names. `unit` is from 0 to 1.
@@ -279,6 +288,11 @@ mod tests {
         ] {
             assert_eq!(times(cron, zone, from, to), expected, "{cron} {zone} {from}");
         }
+        // Asked in the hour that comes again, with the first one's run behind it.
+        assert_eq!(
+            times("0 30 1 * * *", "Europe/Dublin", "2025-10-26T01:10:00Z", "2025-10-28T00:00:00Z"),
+            ["27T01:30"]
+        );
         // What runs often runs through both hours, or through none.
         let often = |from: &str, to: &str| times("0 */15 * * * *", "Europe/Dublin", from, to).len();
         assert_eq!(often("2025-03-30T00:07:00Z", "2025-03-30T02:07:00Z"), 8);

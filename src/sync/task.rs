@@ -27,7 +27,7 @@ use super::catalog::Catalog;
 use super::control::{self, Control, Shared, SyncRequest, TemplateRow};
 use super::eras::Eras;
 use super::hint;
-use super::indexing::Indexing;
+use super::indexing::{self, Indexing};
 use super::machine::{
     Command, Event, Got, MAX_WARNINGS, Machine, Notice, Options, ReadJob, ReadOutcome,
 };
@@ -44,6 +44,7 @@ use crate::quiet::Quiet;
 use crate::source::SourceError;
 use crate::source::mcp::hints::Marks;
 use crate::source::mcp::{ConnectOptions, Connection, Session, connect};
+use crate::worker::Workers;
 
 /// While reads are under way, the status is shown and progress told this often.
 const PROGRESS: Duration = Duration::from_millis(100);
@@ -60,6 +61,7 @@ pub struct Context {
     pub fingerprint: Fingerprint,
     /// Reads in flight, of all servers.
     pub reads: Arc<Semaphore>,
+    pub workers: Workers,
 }
 
 /// A server's task, running.
@@ -120,12 +122,19 @@ pub fn start(
         }
     };
     let stop = CancellationToken::new();
+    let policies = [
+        (config.sync.mime_types.clone(), "[sync] mime_types, exclude_mime_types"),
+        (server.follow.mime_types.clone(), "the server's mime_types, exclude_mime_types"),
+    ];
+    let fingerprint = indexing::fingerprint_with(context.fingerprint, &policies);
     let (limits, masker, writer) = (config.limits.clone(), config.masker.clone(), Arc::new(writer));
     let token = stop.clone();
     let make = move || Task {
         next_sync: watch::channel(None).1,
         stop: token.clone(),
         limits: limits.clone(),
+        fingerprint,
+        policies: policies.clone(),
         server: server.clone(),
         context: context.clone(),
         writer: writer.clone(),
@@ -222,6 +231,9 @@ enum Done {
 struct Task {
     server: ServerConfig,
     limits: config::Limits,
+    policies: [(config::MimePolicy, &'static str); 2],
+    /// The context's, with the policies.
+    fingerprint: Fingerprint,
     context: Arc<Context>,
     /// Its account of what was lost is this task's.
     writer: Arc<WriterHandle>,
@@ -253,7 +265,8 @@ impl Task {
         schedule: Option<Schedule>,
         cause: SyncCause,
     ) {
-        let loaded = load_catalog(self.context.clone(), self.server.name.clone()).await;
+        let loaded =
+            load_catalog(self.context.clone(), self.server.name.clone(), self.fingerprint).await;
         let catalog = loaded.unwrap_or_else(|reason| {
             // Everything is read again, and replaces what is there.
             tracing::error!(server = %self.server.name, %reason, "what the index holds can't be told");
@@ -440,8 +453,9 @@ impl Task {
             }
             Command::Reload => {
                 let (context, name) = (self.context.clone(), self.server.name.clone());
+                let fingerprint = self.fingerprint;
                 self.job(async move {
-                    match load_catalog(context, name).await {
+                    match load_catalog(context, name, fingerprint).await {
                         Ok(catalog) => Done::Event(Event::Reloaded(catalog)),
                         Err(_) => Done::Event(Event::Reloaded(Catalog::default())),
                     }
@@ -483,8 +497,10 @@ impl Task {
         Indexing {
             server: self.server.name.clone(),
             limits: self.limits.clone(),
-            fingerprint: self.context.fingerprint,
+            fingerprint: self.fingerprint,
+            policies: self.policies.clone(),
             store: self.context.store.clone(),
+            workers: self.context.workers.clone(),
         }
     }
 
@@ -546,7 +562,9 @@ impl Task {
             }
             Notice::Warning(message) => {
                 let message = self.masker.mask(&mask::uri(&message)).into_owned();
-                tracing::warn!(%server, warning = %message, "for the server's owner");
+                if let Some(untold) = self.quiet.ask(&message, Instant::now().into_std()) {
+                    tracing::warn!(%server, warning = %message, untold, "for the server's owner");
+                }
                 control::Event::Warning { server, message }
             }
             Notice::Searchable(lag) => {
@@ -689,10 +707,13 @@ async fn marks(session: Option<Session>) -> Marks {
     }
 }
 
-async fn load_catalog(context: Arc<Context>, name: ServerName) -> Result<Catalog, String> {
-    let load = move || {
-        context.store.manifests(&name).map(|found| Catalog::load(found, context.fingerprint))
-    };
+async fn load_catalog(
+    context: Arc<Context>,
+    name: ServerName,
+    fingerprint: Fingerprint,
+) -> Result<Catalog, String> {
+    let load =
+        move || context.store.manifests(&name).map(|found| Catalog::load(found, fingerprint));
     match tokio::task::spawn_blocking(load).await {
         Ok(loaded) => loaded.map_err(|error| error.to_string()),
         Err(panic) => Err(panic.to_string()),

@@ -14,6 +14,7 @@ mod complete;
 mod console;
 #[path = "../common/daemon.rs"]
 mod daemon;
+mod documents;
 mod faults;
 mod follow;
 mod installed;

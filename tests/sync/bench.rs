@@ -17,6 +17,7 @@ use resdex::serve::scope::Caller;
 use resdex::source::mcp::{ConnectOptions, Grace};
 use resdex::sync::control::Control;
 use resdex::sync::{Clock, Context, Eras, Running, start};
+use resdex::worker::Workers;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
@@ -74,6 +75,7 @@ impl Bench {
             eras: Eras::default(),
             fingerprint: fingerprint(),
             reads: Arc::new(Semaphore::new(config.limits.reads_in_flight_total)),
+            workers: Workers::of(env!("CARGO_BIN_EXE_resdex"), 2),
         });
         let app = App::new(store, control.clone(), Arc::new(config.clone()));
         let children = TaskTracker::new();

@@ -9,7 +9,7 @@ use crate::config::{Config, Limits, validate};
 pub(super) const SOCKET: [&str; 3] = ["mode", "group", "allow_uids"];
 pub(super) const HTTP: [&str; 3] = ["listen", "allowed_hosts", "allowed_origins"];
 pub(super) const INDEX: [&str; 2] = ["heap_bytes", "threads"];
-pub(super) const SYNC: [&str; 2] = ["schedule", "timezone"];
+pub(super) const SYNC: [&str; 4] = ["schedule", "timezone", "mime_types", "exclude_mime_types"];
 pub(super) const TRACE: [&str; 1] = ["queries"];
 pub(super) fn sync(reader: &mut Reader<'_>, entry: &Entry, config: &mut Config) {
     match entry.key.as_str() {
@@ -17,6 +17,14 @@ pub(super) fn sync(reader: &mut Reader<'_>, entry: &Entry, config: &mut Config) 
             if let Some(schedule) = reader.string_that(entry, validate::schedule) {
                 config.sync.schedule = schedule;
             }
+        }
+        "mime_types" => {
+            config.sync.mime_types.allow =
+                reader.strings_that(entry, validate::mime_pattern).unwrap_or_default();
+        }
+        "exclude_mime_types" => {
+            config.sync.mime_types.deny =
+                reader.strings_that(entry, validate::mime_pattern).unwrap_or_default();
         }
         "timezone" => config.sync.timezone = reader.string_that(entry, validate::timezone),
         _ => reader.unknown(entry, "in [sync]", &SYNC),
@@ -115,7 +123,7 @@ pub(in crate::config) enum Limit<'a> {
 }
 
 /// Every limit with its key. Taken apart by name, so that a new one can't be forgotten here.
-pub(in crate::config) fn limit_fields(limits: &mut Limits) -> [(&'static str, Limit<'_>); 28] {
+pub(in crate::config) fn limit_fields(limits: &mut Limits) -> [(&'static str, Limit<'_>); 34] {
     let Limits {
         connect_timeout,
         list_timeout,
@@ -126,6 +134,12 @@ pub(in crate::config) fn limit_fields(limits: &mut Limits) -> [(&'static str, Li
         max_text_bytes,
         max_blob_bytes,
         max_parts,
+        extract_workers,
+        extract_timeout,
+        extract_memory_bytes,
+        max_archive_bytes,
+        max_archive_members,
+        max_archive_ratio,
         max_pages,
         max_resources,
         max_uri_bytes,
@@ -156,6 +170,12 @@ pub(in crate::config) fn limit_fields(limits: &mut Limits) -> [(&'static str, Li
         ("max_text_bytes", Limit::Bytes(max_text_bytes)),
         ("max_blob_bytes", Limit::Bytes(max_blob_bytes)),
         ("max_parts", Limit::Count(max_parts)),
+        ("extract_workers", Limit::Count(extract_workers)),
+        ("extract_timeout", Limit::Time(extract_timeout)),
+        ("extract_memory_bytes", Limit::Bytes(extract_memory_bytes)),
+        ("max_archive_bytes", Limit::Bytes(max_archive_bytes)),
+        ("max_archive_members", Limit::Count(max_archive_members)),
+        ("max_archive_ratio", Limit::Count(max_archive_ratio)),
         ("max_pages", Limit::Count(max_pages)),
         ("max_resources", Limit::Count(max_resources)),
         ("max_uri_bytes", Limit::Bytes(max_uri_bytes)),

@@ -33,6 +33,8 @@ headers = { Authorization = "Bearer ${WIKI_TOKEN}" }
 schedule = "0 0 3 * * *"
 include = ["wiki://pages/**"]
 exclude = []
+mime_types = ["text/*"]
+exclude_mime_types = ["text/csv"]
 protocol = "legacy"
 subscribe = ["wiki://pages/eng/**"]
 max_subscriptions = 10
@@ -100,6 +102,7 @@ fn the_whole_schema() {
         schedule: Some("0 0 3 * * *".into()),
         include: vec!["wiki://pages/**".into()],
         exclude: vec![],
+        mime_types: MimePolicy { allow: vec!["text/*".into()], deny: vec!["text/csv".into()] },
         protocol: ProtocolChoice::Legacy,
         templates: vec![TemplateConfig { uri: "wiki://pages/{space}/{+path}".into(), values }],
         subscribe: vec!["wiki://pages/eng/**".into()],

@@ -3,7 +3,7 @@
 //! Any of a query's words may match: each of its terms is a clause of one large disjunction, which is
 //! the only shape in which tantivy skips whole blocks of documents that can't score well enough.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use ::tantivy::query::{
     AllQuery, BooleanQuery, BoostQuery, FuzzyTermQuery, Occur, PhrasePrefixQuery, PhraseQuery,
@@ -11,46 +11,36 @@ use ::tantivy::query::{
 };
 use ::tantivy::schema::{Field, IndexRecordOption, Term};
 
+mod variants;
+
 use super::analyzer::Pool;
 use super::collect::Visible;
 use super::schema::Fields;
+use super::statistics::Statistics;
 use super::view::{View, alive, read_error};
 use super::words::{Meaning, Words};
-use crate::analyze::{self, PhraseTerm, QueryTerm};
+use crate::analyze::{self, PhraseTerm};
 use crate::index::IndexError;
 use crate::search::query::Query as UserQuery;
+use crate::search::ranking::Ranking;
 
 /// Distinct terms that are searched; a long text in a script without spaces has many.
 const MAX_TERMS: usize = 384;
-/// Words that a misspelling may stand for.
-const MAX_EXPANSIONS: usize = 8;
 /// Ways in which a phrase may go on within its last character's script.
 const MAX_PHRASE_ENDS: u32 = 1_000;
-/// What a word found by a near spelling counts, beside one found as it was typed.
-const FUZZY_BOOST: f32 = 0.6;
-/// What a whole word counts, beside its stem; and in scripts without spaces, beside its pairs.
-const WORD_BOOST: f32 = 0.5;
-const UNSPACED_WORD_BOOST: f32 = 1.0;
-/// What a word counts that says nothing of the query's subject.
-const COMMON_BOOST: f32 = 0.3;
-/// And in relevance, which is about the subject only.
+/// What a word counts in relevance, which is about the query's subject only, that says nothing of it.
 const COMMON_WEIGHT: f32 = 0.2;
-/// What two neighbours of the query count when they stand together. Pairs of characters are neighbours
-/// already, so two of these say little more.
-const PAIR_BOOST: f32 = 0.3;
-const UNSPACED_PAIR_BOOST: f32 = 0.05;
 /// Terms of a query of which neighbours are looked for.
 const MAX_PAIRED: usize = 64;
 
-/// What a term counts in each field of the body's analyzer. Fields of names are short, so BM25 rates
-/// them high by itself; they point the way, and mustn't drown what the passage says.
-fn boosts(fields: &Fields) -> [(Field, f32); 5] {
+/// What a term counts in each field of the body's analyzer.
+fn boosts(fields: &Fields, ranking: &Ranking) -> [(Field, f32); 5] {
     [
         (fields.body, 1.0),
-        (fields.title, 0.5),
-        (fields.heading, 0.4),
-        (fields.uri, 0.2),
-        (fields.description, 0.5),
+        (fields.title, ranking.title),
+        (fields.heading, ranking.heading),
+        (fields.uri, ranking.uri),
+        (fields.description, ranking.description),
     ]
 }
 
@@ -82,9 +72,12 @@ pub fn compile(
     pool: &Pool,
     visible: &[Visible<'_>],
     query: &UserQuery,
+    statistics: &Statistics<'_>,
+    ranking: &Ranking,
 ) -> Result<Compiled, IndexError> {
-    let compiler = Compiler { view, pool, visible, fields: &view.fields };
-    compiler.compile(query)
+    let fields = &view.fields;
+    let boosts = boosts(fields, ranking);
+    Compiler { view, pool, visible, fields, statistics, ranking, boosts }.compile(query)
 }
 
 type Clauses = Vec<(Occur, Box<dyn Query>)>;
@@ -94,6 +87,10 @@ struct Compiler<'a> {
     pool: &'a Pool,
     visible: &'a [Visible<'a>],
     fields: &'a Fields,
+    statistics: &'a Statistics<'a>,
+    ranking: &'a Ranking,
+    /// The fields of the body's analyzer, with what a term counts in each.
+    boosts: [(Field, f32); 5],
 }
 
 impl Compiler<'_> {
@@ -103,11 +100,7 @@ impl Compiler<'_> {
         let excluded = query.excluded.iter().filter_map(|text| self.phrase(text)).collect();
 
         // The words of phrases count as words too: for scores, relevance and highlights.
-        let mut text = query.text.clone();
-        for phrase in &query.phrases {
-            text.push('\n');
-            text.push_str(phrase);
-        }
+        let text = query.words();
         let words = self.words(&text, &mut clauses)?;
         if text.is_empty() && query.narrows() {
             // Only filters or exclusions: everything that they leave.
@@ -144,7 +137,11 @@ impl Compiler<'_> {
                     continue;
                 }
                 let is_unspaced = is_unspaced(&left.term) && is_unspaced(&right.term);
-                let boost = if is_unspaced { UNSPACED_PAIR_BOOST } else { PAIR_BOOST };
+                let boost =
+                    if is_unspaced { self.ranking.unspaced_pair } else { self.ranking.pair };
+                if boost <= 0.0 {
+                    continue;
+                }
                 let boost = if gap > 1 { boost / 2.0 } else { boost };
                 let phrase = PhraseQuery::new_with_offset(pair.to_vec());
                 pairs.push(Box::new(BoostQuery::new(Box::new(phrase), boost)));
@@ -161,11 +158,13 @@ impl Compiler<'_> {
         let mut frequencies = vec![None::<u64>; words.words.len()];
         for term in &terms {
             let is_common = words.is_common(&(term.from..term.to));
-            let factor = if is_common { COMMON_BOOST } else { 1.0 };
+            let factor = if is_common { self.ranking.common } else { 1.0 };
             let frequency = match term.field {
                 analyze::Field::Word => {
-                    let boost =
-                        if is_unspaced(&term.term) { UNSPACED_WORD_BOOST } else { WORD_BOOST };
+                    let boost = match is_unspaced(&term.term) {
+                        true => self.ranking.unspaced_word,
+                        false => self.ranking.word,
+                    };
                     let term = Term::from_field_text(self.fields.word, &term.term);
                     clauses.push((Occur::Should, boosted(term, boost * factor)));
                     continue;
@@ -188,62 +187,41 @@ impl Compiler<'_> {
                 }
             }
         }
-        // A word of which nothing occurs may be misspelt, or be two words written as one.
+        // A word may stand in the text in another form; one of which nothing occurs may also be
+        // misspelt, or be two words written as one.
+        let languages = &self.statistics.languages;
         for term in terms.iter().filter(|term| term.field == analyze::Field::Body) {
-            let meanings = words.meanings(&(term.from..term.to), 1.0);
+            let at = term.from..term.to;
+            let meanings = words.meanings(&at, 1.0);
             let is_unknown = meanings.iter().all(|meaning| frequencies[meaning.word].is_none());
+            let has_forms = languages.is_inflected() || is_unknown && languages.is_unknown();
+            if has_forms && term.fuzzy && !words.is_common(&at) && self.ranking.form > 0.0 {
+                let typed = text.get(at).unwrap_or_default();
+                let found = self.forms(term, typed, &meanings, &mut words, clauses)?;
+                if found > 0 && languages.is_inflected() {
+                    for meaning in &meanings {
+                        frequencies[meaning.word].get_or_insert(found);
+                    }
+                    continue;
+                }
+            }
             if is_unknown {
                 self.splits(term, &meanings, &mut words, clauses)?;
-                if term.fuzzy {
+                if term.fuzzy && self.ranking.near > 0.0 {
                     self.near(term, &meanings, &mut words, clauses)?;
                 }
             }
         }
-        let documents = self.view.searcher.num_docs();
         for (word, frequency) in words.words.iter_mut().zip(frequencies) {
-            word.weight = idf(documents, frequency.unwrap_or_default());
+            let typed = text.get(word.at.clone()).unwrap_or_default();
+            word.weight = self.statistics.rarity(typed, frequency.unwrap_or_default())?;
             word.is_unknown = frequency.is_none() && !word.is_common;
             if word.is_common {
                 word.weight *= COMMON_WEIGHT;
             }
         }
+        words.rarest = self.statistics.rarity("", 0)?;
         Ok(words)
-    }
-
-    /// Adds the ways in which a word reads as two, for which there are documents.
-    fn splits(
-        &self,
-        term: &QueryTerm,
-        meanings: &[Meaning],
-        words: &mut Words,
-        clauses: &mut Clauses,
-    ) -> Result<(), IndexError> {
-        for [left, right] in &term.splits {
-            if self.occurs(left)?.frequency == 0 || self.occurs(right)?.frequency == 0 {
-                continue;
-            }
-            let pair = [left, right].map(|half| Term::from_field_text(self.fields.body, half));
-            clauses.push((Occur::Should, Box::new(PhraseQuery::new(pair.to_vec()))));
-            for half in [left, right] {
-                learn(words, half, meanings, FUZZY_BOOST);
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds the words that a misspelt one may have been meant to be.
-    fn near(
-        &self,
-        term: &QueryTerm,
-        meanings: &[Meaning],
-        words: &mut Words,
-        clauses: &mut Clauses,
-    ) -> Result<(), IndexError> {
-        for (near, occurs) in self.near_terms(&term.term)? {
-            clauses.extend(in_fields(&near, &occurs.fields, FUZZY_BOOST));
-            learn(words, &near, meanings, FUZZY_BOOST);
-        }
-        Ok(())
     }
 
     /// All terms that begin so, in the fields in which people look for a single character.
@@ -260,7 +238,7 @@ impl Compiler<'_> {
             [] => return None,
             [alone] if alone.prefix => self.beginning(&alone.term).collect(),
             [alone] => {
-                let fields = boosts(self.fields);
+                let fields = self.boosts;
                 in_fields(&alone.term, &fields, 1.0).map(|(_, query)| query).collect()
             }
             [.., last] => {
@@ -277,7 +255,7 @@ impl Compiler<'_> {
                     };
                     Box::new(BoostQuery::new(phrase, boost)) as Box<dyn Query>
                 };
-                boosts(self.fields).into_iter().map(in_field).collect()
+                self.boosts.into_iter().map(in_field).collect()
             }
         };
         Some(Box::new(BooleanQuery::union(queries)))
@@ -286,7 +264,7 @@ impl Compiler<'_> {
     fn occurs(&self, term: &str) -> Result<Occurs, IndexError> {
         let mut occurs = Occurs { fields: vec![], frequency: 0 };
         let mut is_seen = false;
-        for (field, boost) in boosts(self.fields) {
+        for (field, boost) in self.boosts {
             let term = Term::from_field_text(field, term);
             let mut frequency = 0;
             for ((_, reader, _), visible) in self.view.segments().zip(self.visible) {
@@ -308,40 +286,6 @@ impl Compiler<'_> {
             occurs.frequency = 0;
         }
         Ok(occurs)
-    }
-
-    /// Terms of body and title that begin within one edit of a word, the likeliest first.
-    fn near_terms(&self, word: &str) -> Result<Vec<(String, Occurs)>, IndexError> {
-        let mut near: HashMap<String, u64> = HashMap::new();
-        let fuzzy = Term::from_field_text(self.fields.body, word);
-        let fuzzy = FuzzyTermQuery::new_prefix(fuzzy, 1, true);
-        let automaton = fuzzy.automaton().map_err(read_error)?;
-        for field in [self.fields.body, self.fields.title] {
-            for (_, reader, _) in self.view.segments() {
-                let index = reader.inverted_index(field).map_err(read_error)?;
-                let terms = index.terms().search(&automaton).into_stream();
-                let mut terms = terms.map_err(read_error)?;
-                while let Some((term, info)) = terms.next() {
-                    if let Ok(term) = std::str::from_utf8(term) {
-                        *near.entry(term.to_owned()).or_default() += u64::from(info.doc_freq);
-                    }
-                }
-            }
-        }
-        // Of near spellings the one of about this length, then the commonest, is the likeliest.
-        let length = word.chars().count();
-        let mut near: Vec<(String, u64)> = near.into_iter().collect();
-        near.sort_by_cached_key(|(term, frequency)| {
-            (term.chars().count().abs_diff(length), u64::MAX - frequency, term.clone())
-        });
-        let mut likely = vec![];
-        for (term, _) in near.into_iter().take(4 * MAX_EXPANSIONS) {
-            let occurs = self.occurs(&term)?;
-            if occurs.frequency > 0 && likely.len() < MAX_EXPANSIONS {
-                likely.push((term, occurs));
-            }
-        }
-        Ok(likely)
     }
 }
 
@@ -374,10 +318,4 @@ fn learn(words: &mut Words, term: &str, meanings: &[Meaning], sure: f32) {
 
 fn boosted(term: Term, boost: f32) -> Box<dyn Query> {
     Box::new(BoostQuery::new(Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs)), boost))
-}
-
-/// As BM25 has it; a word that occurs nowhere tells the most.
-fn idf(documents: u64, frequency: u64) -> f32 {
-    let (documents, frequency) = (documents.max(frequency) as f32, frequency as f32);
-    (1.0 + (documents - frequency + 0.5) / (frequency + 0.5)).ln()
 }

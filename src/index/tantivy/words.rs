@@ -25,6 +25,8 @@ pub struct Words {
     word: HashMap<String, Vec<Meaning>>,
     /// What any body term tells that begins so.
     prefixes: Vec<(String, Meaning)>,
+    /// The most that a word of the query's language can tell.
+    pub rarest: f32,
 }
 
 #[derive(Clone, Debug)]
@@ -169,7 +171,7 @@ impl Words {
     /// occur nowhere in the index. The four are put together by a logistic curve, fitted on questions
     /// that an index answers and on those of others; docs/retrieval.md says how. A query of filters
     /// only is answered whole.
-    pub fn relevance(&self, passage: &InText, names: &[InText], documents: u64) -> f32 {
+    pub fn relevance(&self, passage: &InText, names: &[InText]) -> f32 {
         let total: f32 = self.words.iter().map(|word| word.weight).sum();
         if total <= 0.0 {
             return 1.0;
@@ -185,15 +187,22 @@ impl Words {
         // What was found by a name is as good as found in one stretch.
         let named = names.iter().map(|name| name.covered(&self.words));
         let stretch = self.stretch(&passage.matches, &shares).max(named.fold(0.0, f32::max));
-        let rarest = (1.0 + (documents as f32 + 0.5) / 0.5).ln();
         let unknown = self.words.iter().filter(|word| word.is_unknown).count();
         let near = self.near(&passage.matches).unwrap_or(matched / total);
         let sum = BIAS
             + NEAR * near
             + STRETCH * stretch / total
-            + MATCHED * (matched / rarest).min(4.0)
+            + MATCHED * (matched / self.rarest).min(4.0)
             + UNKNOWN * unknown as f32 / self.words.len() as f32;
         1.0 / (1.0 + (-sum).exp())
+    }
+
+    /// The share of the query that one stretch of a text covers.
+    pub fn in_stretch(&self, text: &InText) -> f32 {
+        let total: f32 = self.words.iter().map(|word| word.weight).sum();
+        let words = self.words.iter().enumerate();
+        let shares: Vec<f32> = words.map(|(number, word)| text.share(number, word)).collect();
+        if total > 0.0 { self.stretch(&text.matches, &shares) / total } else { 0.0 }
     }
 
     /// The most of the query that a stretch of the passage covers.

@@ -25,9 +25,8 @@ fn document(uri: &str, chunks: &[&str]) -> Vec<Candidate> {
             lead: None,
             noise: vec![],
         };
-        let focus = (line, line);
         (at, line) = (at + text.len() as u32, line + lines);
-        all.push(Candidate { key: key.clone(), ordinal, chunk, focus });
+        all.push(Candidate { key: key.clone(), ordinal, chunk, focus: 0..0, score: 0.0 });
     }
     all
 }
@@ -61,7 +60,8 @@ fn neighbours_are_joined_and_nothing_stands_twice() {
 fn a_small_budget_shows_the_lines_that_matter() {
     let text = (1..=60).map(|n| format!("line {n} says something about it\n")).collect::<String>();
     let mut all = document("a://long", &[&text]);
-    all[0].focus = (30, 31);
+    let at = text.find("line 30").unwrap();
+    all[0].focus = at..text.find("line 32").unwrap();
     let packed = passages(all, 110);
     assert!(packed.tokens <= 110, "{}", packed.tokens);
     let (from, to) = packed.citations[0].lines;

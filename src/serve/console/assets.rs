@@ -6,11 +6,13 @@ use axum::extract::Path;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 
+/// The style of previews, which stands in each.
+pub const PREVIEW_STYLE: &str = include_str!("assets/preview.css");
+
 pub const FOLDER: &str = "/assets/";
 
 const FILES: &[(&str, &str, &str)] = &[
     ("console.css", "text/css; charset=utf-8", include_str!("assets/console.css")),
-    ("preview.css", "text/css; charset=utf-8", include_str!("assets/preview.css")),
     ("console.js", "text/javascript; charset=utf-8", include_str!("assets/console.js")),
     ("live.js", "text/javascript; charset=utf-8", include_str!("assets/live.js")),
     ("forms.js", "text/javascript; charset=utf-8", include_str!("assets/forms.js")),

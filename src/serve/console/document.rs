@@ -90,7 +90,7 @@ async fn unlisted(visit: &Visit) -> Result<Markup, ApiError> {
     let uri = visit.query.text("uri");
     let server = visit.query.text("server");
     Ok(html! {
-        p.where { span.server { (show::line(server)) } " " (layout::uri(uri)) " " (layout::copy(visit, visit.words.copy_uri, uri)) }
+        p.where { span.server { (show::line(server)) } " " (layout::uri(uri)) " " (layout::copy(visit, visit.words.uri, uri)) }
         div #document data-follow="indexed" data-uri=(uri) { (previews(visit, read, uri).await?) }
     })
 }
@@ -98,7 +98,7 @@ async fn unlisted(visit: &Visit) -> Result<Markup, ApiError> {
 fn facts(visit: &Visit, resource: &ResourceResponse) -> Markup {
     let (words, item) = (visit.words, &resource.item);
     html! {
-        p.where { a.server href=(show::href("/resources", &[("server", &item.server)])) { (show::line(&item.server)) } " " (layout::uri(&item.uri)) " " (layout::copy(visit, words.copy_uri, &item.uri)) }
+        p.where { a.server href=(show::href("/resources", &[("server", &item.server)])) { (show::line(&item.server)) } " " (layout::uri(&item.uri)) " " (layout::copy(visit, words.uri, &item.uri)) }
         @if let Some(description) = resource.description.as_ref().filter(|text| !text.is_empty()) { p { (show::block(description)) } }
         dl.figures {
             div { dt { (words.mime) } dd { (item.mime_type.as_deref().map_or("–".into(), show::line)) } }

@@ -163,5 +163,5 @@ pub fn uri(uri: &str) -> Markup {
 
 pub fn copy(visit: &Visit, label: &str, text: &str) -> Markup {
     // Without scripts the text can be selected as it stands.
-    html! { button.plain.copy type="button" data-copy=(text) hidden aria-label=(label) { (visit.words.copy) } }
+    html! { button.plain.copy type="button" data-copy=(text) hidden aria-label={ (visit.words.copy) ": " (label) } { (visit.words.copy) } }
 }

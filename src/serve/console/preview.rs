@@ -93,7 +93,7 @@ fn sandbox(body: &str, title: &str) -> Markup {
                 meta charset="utf-8";
                 meta name="color-scheme" content="light dark";
                 title { (show::line(title)) }
-                link rel="stylesheet" href=(assets::address("preview.css"));
+                style { (PreEscaped(assets::PREVIEW_STYLE)) }
             }
             body { (PreEscaped(body)) }
         }

@@ -249,7 +249,7 @@ fn packed(visit: &Visit, answer: &ContextResponse) -> Markup {
                     }
                 }
             }
-            div.between { h2 { (words.the_prompt) } (layout::copy(visit, words.copy, &answer.text)) }
+            div.between { h2 { (words.the_prompt) } (layout::copy(visit, words.the_prompt, &answer.text)) }
             @if answer.text.is_empty() { p.empty { (words.empty_context) } }
             @else { pre.text tabindex="0" { (show::block(&answer.text)) } }
         }

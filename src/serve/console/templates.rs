@@ -116,7 +116,7 @@ async fn previewed(visit: &Visit, request: &ExpandRequest, expanded: &ExpandResp
     html! {
         section #expansion aria-live="polite" {
             h2 { (words.preview) }
-            p.where { (layout::uri(&expanded.uri)) " " (layout::copy(visit, words.copy_uri, &expanded.uri)) }
+            p.where { (layout::uri(&expanded.uri)) " " (layout::copy(visit, words.uri, &expanded.uri)) }
             @match read {
                 Err(error) => (layout::problem(&error.detail)),
                 Ok(read) => {

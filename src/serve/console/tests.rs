@@ -153,7 +153,7 @@ async fn without_a_session_there_is_only_the_way_to_sign_in() {
     let (answer, page) = browser.get("/sign-in").await;
     assert_eq!(answer.status(), StatusCode::OK);
     assert!(!page.contains("handbook"), "{page}");
-    for asset in ["console.css", "preview.css", "console.js", "live.js", "forms.js", "icon.svg"] {
+    for asset in ["console.css", "console.js", "live.js", "forms.js", "icon.svg"] {
         let (answer, text) = browser.get(&assets::address(asset)).await;
         assert!(answer.status() == StatusCode::OK && !text.is_empty(), "{asset}");
     }

@@ -138,7 +138,6 @@ words! {
     more: "More", "更多";
     no_resources: "There are no resources here.", "这里没有资源。";
     open: "Open", "打开";
-    copy_uri: "Copy URI", "复制 URI";
 
     preview: "Preview", "预览";
     text: "Text", "文本";
