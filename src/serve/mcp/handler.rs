@@ -186,6 +186,14 @@ pub fn error(error: ApiError) -> ErrorData {
     }
 }
 
+/// As this, with the URI of what wasn't found, which the protocol wants in `data`.
+fn of_resource(uri: &str, mut error: ErrorData) -> ErrorData {
+    if error.code == rmcp::model::ErrorCode::RESOURCE_NOT_FOUND {
+        error.data = Some(serde_json::json!({ "uri": uri }));
+    }
+    error
+}
+
 fn resource(uri: String, row: &ResourceRow) -> Resource {
     let described = &row.resource;
     let name = if described.name.is_empty() { &row.title } else { &described.name };
@@ -336,9 +344,10 @@ impl ServerHandler for Connection {
         let asked = request.uri;
         let (view, uri) = (self.view()?, asked.clone());
         let meant = self.app().blocking(move |app| meant(app, &view, &uri)).await;
-        let (uri, server) = meant.map_err(error)?;
+        let failed = |reason| of_resource(&asked, error(reason));
+        let (uri, server) = meant.map_err(failed)?;
         let read = ReadRequest { uri, server, ..ReadRequest::default() };
-        let read = self.app().read_whole(&self.caller(&context), read).await.map_err(error)?;
+        let read = self.app().read_whole(&self.caller(&context), read).await.map_err(failed)?;
         let contents = read.contents.into_iter().map(|content| {
             // The resource itself goes by the name that the client has for it.
             let uri = if content.uri == read.uri { asked.clone() } else { content.uri };
