@@ -132,7 +132,7 @@ impl App {
         let view = self.view(caller, query.scope.as_deref())?;
         let within = match (&query.server, &query.prefix) {
             (Some(name), prefix) => Some(ResourceKey {
-                server: scope::server(name, &self.servers_in(&view))?,
+                server: self.server_named(&view, name)?,
                 uri: prefix.as_deref().unwrap_or_default().into(),
             }),
             (None, _) => None,
@@ -240,8 +240,9 @@ impl App {
             *stales += u64::from(stale);
             true
         })?;
+        let shown = self.servers_shown(view)?;
         let mut servers = self.control.statuses();
-        servers.retain(|server| view.filter.allows_server(&server.name));
+        servers.retain(|server| shown.iter().any(|name| name.as_str() == server.name));
         for server in &mut servers {
             let [indexed, skipped, stale] =
                 counts.get(server.name.as_str()).copied().unwrap_or_default();
@@ -305,10 +306,10 @@ impl App {
             let message = "confirm: only the daemon's owner can believe a mass removal";
             return Err(ApiError::new(ErrorCode::Forbidden, message));
         }
-        let seen = self.servers_in(&view);
-        let mut names = scope::servers(request.servers.as_deref(), &seen)?;
+        let mut names = self.servers_named(&view, request.servers.as_deref())?;
         if names.is_empty() && view.bound {
             // None named would mean all there are.
+            let seen = self.servers_shown(&view)?;
             if seen.is_empty() {
                 return Ok(SyncResponse { started: vec![] });
             }

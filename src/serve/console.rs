@@ -192,7 +192,7 @@ impl Visit {
     /// The servers that can be seen here.
     fn servers(&self) -> Result<Vec<String>, ApiError> {
         let view = self.app.view(&self.caller, None)?;
-        Ok(self.app.servers_in(&view).iter().map(ToString::to_string).collect())
+        Ok(self.app.servers_shown(&view)?.iter().map(ToString::to_string).collect())
     }
 }
 

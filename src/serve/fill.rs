@@ -5,7 +5,7 @@ use super::api::{
     CompleteRequest, CompleteResponse, ErrorCode, ExpandRequest, ExpandResponse, UnfollowQuery,
 };
 use super::error::ApiError;
-use super::scope::{self, Caller, View};
+use super::scope::{Caller, View};
 use crate::config;
 use crate::model::{ResourceKey, ServerName};
 use crate::source::SourceError;
@@ -103,7 +103,7 @@ impl App {
         query: &UnfollowQuery,
     ) -> Result<ExpandResponse, ApiError> {
         let view = self.view(caller, None)?;
-        let server = scope::server(&query.server, &self.servers_in(&view))?;
+        let server = self.server_named(&view, &query.server)?;
         owner_only(&view, "only the daemon's owner can have less followed")?;
         if !self.control.added.remove(&server, &query.uri).map_err(unkept)? {
             let message = format!("{} wasn't chosen to be followed", query.uri);
@@ -127,7 +127,7 @@ impl App {
         server: &str,
         uri_template: &str,
     ) -> Result<(ServerName, Vec<String>), ApiError> {
-        let server = scope::server(server, &self.servers_in(view))?;
+        let server = self.server_named(view, server)?;
         let found = self
             .templates_in(view)
             .into_iter()

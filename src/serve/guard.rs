@@ -2,7 +2,8 @@
 //!
 //! On the Unix socket the kernel has said who the peer is. On TCP the `Host` must be one of a list, so
 //! that no page can reach the daemon under a name of its own (DNS rebinding), and a foreign `Origin` is
-//! refused, with a valid token too.
+//! refused, with a valid token too. Without tokens it is as on the socket: the daemon's own user is let
+//! in, and other users of the machine aren't.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,7 +19,8 @@ use super::console;
 use super::console::session::{self, SignedIn};
 use super::error::ApiError;
 use super::scope::{Caller, Scopes, unauthorized};
-use crate::config::HttpConfig;
+use super::tcp::Peer;
+use crate::config::{Config, HttpConfig, SocketConfig};
 
 /// How a request came in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +50,7 @@ pub async fn guard(
     let (mut head, body) = request.into_parts();
     let scopes = app.scopes();
     let by_cookie = signed_in(&app, &scopes, &access, &head);
-    let admitted = admit(&scopes, &app.config.load().http, &access, &head, by_cookie);
+    let admitted = admit(&scopes, &app.config.load(), &access, &head, by_cookie);
     match admitted {
         Ok(caller) => {
             head.extensions.insert(caller);
@@ -88,16 +90,16 @@ fn signed_in(app: &App, scopes: &Scopes, access: &Access, head: &Parts) -> Optio
 /// Why the request is refused.
 fn admit(
     scopes: &Scopes,
-    config: &HttpConfig,
+    config: &Config,
     access: &Access,
     head: &Parts,
     by_cookie: Option<SignedIn>,
 ) -> Result<Caller, ApiError> {
     let named = host(head)?;
     if let Access::Tcp { host, .. } = access {
-        check_host(config, host.as_deref(), named.as_deref())?;
+        check_host(&config.http, host.as_deref(), named.as_deref())?;
     }
-    check_origin(config, access, named.as_deref(), &head.headers)?;
+    check_origin(&config.http, access, named.as_deref(), &head.headers)?;
     let client = client(&head.headers);
     let token = token(&head.headers)?;
     if matches!(access, Access::Tcp { .. }) {
@@ -112,12 +114,13 @@ fn admit(
             None => Err(unauthorized()),
         },
         (None, Access::Socket) => Ok(Caller::owner(client)),
-        (None, Access::Tcp { loopback: true, .. }) if !scopes.have_tokens() => {
-            Ok(Caller::owner(client))
-        }
         (None, Access::Tcp { .. })
             if OPEN.contains(&head.uri.path()) || console::is_open(head.uri.path()) =>
         {
+            Ok(Caller::owner(client))
+        }
+        (None, Access::Tcp { loopback: true, .. }) if !scopes.have_tokens() => {
+            check_user(&config.socket, head.extensions.get::<Arc<Peer>>().and_then(|p| p.uid()))?;
             Ok(Caller::owner(client))
         }
         (None, Access::Tcp { .. }) => {
@@ -125,6 +128,21 @@ fn admit(
                 .hint(Some("send `Authorization: Bearer TOKEN`, with a scope's token")))
         }
     }
+}
+
+/// Whether this user may ask without a token, as on the Unix socket.
+fn check_user(config: &SocketConfig, uid: Option<u32>) -> Result<(), ApiError> {
+    let own = rustix::process::geteuid().as_raw();
+    let who = match uid {
+        Some(uid) if uid == own || uid == 0 || config.allow_uids.contains(&uid) => return Ok(()),
+        Some(uid) => format!("the user {uid} isn't the daemon's"),
+        None => "it can't be told which user connects".into(),
+    };
+    Err(ApiError::new(ErrorCode::Unauthorized, format!("a token is needed here: {who}")).hint(
+        Some(
+            "`resdex token new SCOPE` makes one; `socket.allow_uids` lets another user in without",
+        ),
+    ))
 }
 
 /// The host that is asked for, lower case, with its port.
@@ -245,7 +263,7 @@ fn client(headers: &HeaderMap) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Config, ScopeConfig, sha256_hex};
+    use crate::config::{ScopeConfig, sha256_hex};
 
     fn head(uri: &str, headers: &[(&str, &str)]) -> Parts {
         let mut request = http::Request::builder().uri(uri);
@@ -262,11 +280,29 @@ mod tests {
         Scopes::new(Arc::new(config))
     }
 
-    fn http() -> HttpConfig {
-        HttpConfig {
+    fn config() -> Config {
+        let http = HttpConfig {
             listen: None,
             allowed_hosts: vec!["bots.example".into(), "exact.example:8080".into()],
             allowed_origins: vec!["https://console.example".into()],
+        };
+        Config { http, ..Config::default() }
+    }
+
+    #[test]
+    fn without_a_token_only_the_daemons_user_is_let_in() {
+        let own = rustix::process::geteuid().as_raw();
+        let config = SocketConfig { allow_uids: vec![12_345], ..SocketConfig::default() };
+        for (uid, allowed) in [
+            (Some(own), true),
+            (Some(0), true),
+            (Some(12_345), true),
+            (Some(12_346), false),
+            (None, false),
+        ] {
+            let checked = check_user(&config, uid).map_err(|error| error.detail.code);
+            assert_eq!(checked.is_ok(), allowed, "{uid:?}");
+            assert!(allowed || checked == Err(ErrorCode::Unauthorized));
         }
     }
 
@@ -274,7 +310,8 @@ mod tests {
     fn hosts_and_origins_are_exact() {
         let access = Access::Tcp { loopback: true, host: Some("10.0.0.7".into()) };
         let admit = |uri: &str, headers: &[(&str, &str)]| {
-            let result = admit(&scopes(false), &http(), &access, &head(uri, headers), None);
+            let headers = &[headers, &[("authorization", "Bearer s3cret")]].concat();
+            let result = admit(&scopes(true), &config(), &access, &head(uri, headers), None);
             result.map_err(|error| error.detail.code)
         };
         for (host, allowed) in [
@@ -322,12 +359,12 @@ mod tests {
             &[("host", "evil.example"), token][..],
             &[("host", "localhost"), ("origin", "http://evil.example"), token],
         ] {
-            let refused = admit(&scopes(true), &http(), &access, &head("/mcp", headers), None);
+            let refused = admit(&scopes(true), &config(), &access, &head("/mcp", headers), None);
             assert_eq!(refused.unwrap_err().detail.code, ErrorCode::Forbidden);
         }
         let headers = [("host", "x"), ("origin", "http://evil.example")];
         assert!(
-            admit(&scopes(true), &http(), &Access::Socket, &head("/", &headers), None).is_err()
+            admit(&scopes(true), &config(), &Access::Socket, &head("/", &headers), None).is_err()
         );
     }
 
@@ -343,7 +380,9 @@ mod tests {
             (&Access::Socket, true, "/v1/status", None, Ok(None)),
             (&Access::Socket, true, "/v1/status", Some("Bearer s3cret"), bot.clone()),
             (&Access::Socket, true, "/v1/status", Some("Bearer x"), Err(ErrorCode::Unauthorized)),
-            (&loopback, false, "/v1/status", None, Ok(None)),
+            // Who connects isn't known here.
+            (&loopback, false, "/v1/status", None, Err(ErrorCode::Unauthorized)),
+            (&loopback, false, "/healthz", None, Ok(None)),
             (&loopback, true, "/v1/status", None, Err(ErrorCode::Unauthorized)),
             (&loopback, true, "/v1/status", Some("bearer  s3cret"), bot.clone()),
             (&open, true, "/v1/status", Some("Bearer s3cret"), bot),
@@ -356,7 +395,7 @@ mod tests {
         ] {
             let mut headers = vec![("host", "localhost"), ("user-agent", "bot/1")];
             headers.extend(authorization.map(|value| ("authorization", value)));
-            let admitted = admit(&scopes(tokens), &http(), access, &head(path, &headers), None);
+            let admitted = admit(&scopes(tokens), &config(), access, &head(path, &headers), None);
             assert_eq!(bound(admitted), expected, "{access:?} {path} {authorization:?}");
         }
     }

@@ -287,7 +287,7 @@ async fn sync(
     Extension(caller): Extension<Caller>,
     Body(request): Body<SyncRequest>,
 ) -> Result<Json<SyncResponse>, ApiError> {
-    faces.app.sync(&caller, &request).map(Json)
+    faces.app.blocking(move |app| app.sync(&caller, &request)).await.map(Json)
 }
 
 /// What happens in the sync, as server-sent events, from now on. A reader that is too slow gets an

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -24,9 +27,12 @@ const DRAIN: Duration = Duration::from_secs(5);
 /// Where connections come from.
 pub trait Accept: Send + Sync {
     type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
+    /// What is known of the other end; each request of the connection carries it.
+    type Peer: Clone + Send + Sync + 'static;
 
     /// The next connection; none for one that was refused.
-    fn accept(&self) -> impl Future<Output = io::Result<Option<Self::Stream>>> + Send;
+    fn accept(&self)
+    -> impl Future<Output = io::Result<Option<(Self::Stream, Self::Peer)>>> + Send;
 }
 
 /// Serves until `shutdown`, then waits for requests in flight, but not for long.
@@ -45,10 +51,10 @@ pub async fn serve(
             let place = Arc::clone(&places).acquire_owned().await.ok()?;
             Some((listener.accept().await, place))
         };
-        let (stream, place) = tokio::select! {
+        let ((stream, peer), place) = tokio::select! {
             () = shutdown.cancelled() => break,
             accepted = accepted => match accepted {
-                Some((Ok(Some(stream)), place)) => (stream, place),
+                Some((Ok(Some(accepted)), place)) => (accepted, place),
                 Some((Ok(None), _)) => continue,
                 Some((Err(error), _)) => {
                     if let Some(untold) = quiet.ask(&error.to_string(), Instant::now()) {
@@ -61,10 +67,15 @@ pub async fn serve(
                 None => break,
             },
         };
+        let router = TowerToHyperService::new(router.clone());
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(peer.clone());
+            router.call(request)
+        });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD_TIMEOUT)
-            .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router.clone()))
+            .serve_connection(TokioIo::new(stream), service)
             .with_upgrades();
         let ending = shutdown.clone();
         open.spawn(async move {

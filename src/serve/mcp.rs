@@ -3,6 +3,7 @@
 //!
 //! Each scope has a service of its own, so a session of one can't be entered with the token of another.
 
+mod complete;
 mod follow;
 mod handler;
 mod names;

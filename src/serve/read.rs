@@ -9,7 +9,7 @@ use super::App;
 use super::api::{ErrorCode, ReadContent, ReadRequest, ReadResponse, TraceVerb};
 use super::cut::{self, Lines};
 use super::error::ApiError;
-use super::scope::{self, Caller, View};
+use super::scope::{Caller, View};
 use super::tokenizer::Tokenizer;
 use crate::chunk;
 use crate::config::{self, Limits};
@@ -201,7 +201,7 @@ impl App {
         server: Option<&str>,
     ) -> Result<(ResourceKey, Known), ApiError> {
         let names = self.servers_in(view);
-        let server = server.map(|name| scope::server(name, &names)).transpose()?;
+        let server = server.map(|name| self.server_named(view, name)).transpose()?;
         let mut keys = vec![];
         for key in self.store.keys_of_uri(uri)? {
             let meant = server.as_ref().is_none_or(|server| key.server == *server);

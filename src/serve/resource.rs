@@ -5,7 +5,7 @@ use super::api::{
     TreeResponse,
 };
 use super::error::ApiError;
-use super::scope::{self, Caller};
+use super::scope::Caller;
 use super::{App, cursor, parse_cursor};
 use crate::chunk::estimate_tokens;
 use crate::index::{ResourceRow, ResourcesRequest};
@@ -87,7 +87,7 @@ impl App {
     /// An unknown server or scope, a cursor that no page gave, or a fault of the index.
     pub fn tree(&self, caller: &Caller, query: &TreeQuery) -> Result<TreeResponse, ApiError> {
         let view = self.view(caller, query.scope.as_deref())?;
-        let server = scope::server(&query.server, &self.servers_in(&view))?;
+        let server = self.server_named(&view, &query.server)?;
         let after = query.cursor.as_deref().map(parse_cursor).transpose()?;
         let key = |uri: &str| ResourceKey { server: server.clone(), uri: uri.into() };
         let mut prefix = query.prefix.clone().unwrap_or_default();

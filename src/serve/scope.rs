@@ -8,7 +8,7 @@ use super::App;
 use super::api::ErrorCode;
 use super::error::ApiError;
 use crate::config::{Config, ScopeConfig, globs, sha256_hex};
-use crate::index::IndexError;
+use crate::index::{IndexError, ResourcesRequest};
 use crate::model::{ResourceKey, ServerName};
 use crate::search::filter::{Clause, Filter};
 use crate::sync::control::Event;
@@ -190,6 +190,74 @@ impl App {
         names
     }
 
+    /// Those servers of which a view shows anything, in the order of names. A scope that names its servers
+    /// knows them all.
+    ///
+    /// # Errors
+    /// The index can't be read.
+    pub(super) fn servers_shown(&self, view: &View) -> Result<Vec<ServerName>, ApiError> {
+        let mut shown = vec![];
+        for name in self.servers_in(view) {
+            if self.shows_of(view, &name)? {
+                shown.push(name);
+            }
+        }
+        Ok(shown)
+    }
+
+    /// The servers that a request names; none where it names none.
+    ///
+    /// # Errors
+    /// A name of which the view shows nothing, with the nearest one of which it does.
+    pub(super) fn servers_named(
+        &self,
+        view: &View,
+        named: Option<&[String]>,
+    ) -> Result<Vec<ServerName>, ApiError> {
+        let named = named.unwrap_or_default();
+        let mut known = self.servers_in(view);
+        known.retain(|name| named.iter().any(|named| named == name.as_str()));
+        for name in std::mem::take(&mut known) {
+            if self.shows_of(view, &name)? {
+                known.push(name);
+            }
+        }
+        match servers(named, &known) {
+            Ok(servers) => Ok(servers),
+            Err(_) => servers(named, &self.servers_shown(view)?),
+        }
+    }
+
+    /// The server that a request names.
+    ///
+    /// # Errors
+    /// As [`App::servers_named`].
+    pub(super) fn server_named(&self, view: &View, name: &str) -> Result<ServerName, ApiError> {
+        let named = self.servers_named(view, Some(&[name.to_owned()]))?;
+        named.into_iter().next().ok_or_else(|| ApiError::unknown_server(name, []))
+    }
+
+    /// Whether a view shows a resource or a template of a server, or names the server.
+    fn shows_of(&self, view: &View, server: &ServerName) -> Result<bool, ApiError> {
+        let clauses = view.filter.clauses();
+        let by_server = clauses.iter().any(|clause| clause.servers.is_some());
+        let by_resource =
+            view.filter.looks_at_uri() || clauses.iter().any(|clause| clause.mime_types.is_some());
+        if by_server || !by_resource {
+            return Ok(true);
+        }
+        if self.templates_in(view).iter().any(|(other, _)| other == server) {
+            return Ok(true);
+        }
+        let page = self.store.resources(&ResourcesRequest {
+            filter: view.filter.clone(),
+            within: Some(ResourceKey { server: server.clone(), uri: "".into() }),
+            limit: 1,
+            ..ResourcesRequest::default()
+        })?;
+        Ok(!page.resources.is_empty())
+    }
+
     /// Whether a view shows a resource. One that isn't indexed has no MIME type yet, and shows
     /// where no type is asked for.
     ///
@@ -219,7 +287,12 @@ impl App {
             return true;
         }
         let (server, uri) = match event {
-            Event::State { server, .. } => return view.filter.allows_server(server),
+            Event::State { server, .. } => {
+                let Ok(server) = ServerName::new(server) else { return false };
+                let shows =
+                    move |app: &App| Ok(view.sees_server(&server) && app.shows_of(&view, &server)?);
+                return self.blocking(shows).await.unwrap_or(false);
+            }
             Event::Read { server, uri }
             | Event::Indexed { server, uri }
             | Event::Removed { server, uri } => (server, uri),
@@ -243,22 +316,19 @@ fn clause(scope: &ScopeConfig) -> Result<Clause, String> {
     })
 }
 
-/// The servers that a request names, each checked to exist. Empty means all.
+/// The servers of these names among the known ones.
 ///
 /// # Errors
 /// A name that no server has; it names the nearest one.
-pub fn servers(
-    named: Option<&[String]>,
-    known: &[ServerName],
-) -> Result<Vec<ServerName>, ApiError> {
-    named.unwrap_or_default().iter().map(|name| server(name, known)).collect()
+fn servers(named: &[String], known: &[ServerName]) -> Result<Vec<ServerName>, ApiError> {
+    named.iter().map(|name| server(name, known)).collect()
 }
 
 /// The server with this name among the known ones.
 ///
 /// # Errors
 /// No server has it; the error names the nearest one.
-pub fn server(name: &str, known: &[ServerName]) -> Result<ServerName, ApiError> {
+fn server(name: &str, known: &[ServerName]) -> Result<ServerName, ApiError> {
     known
         .iter()
         .find(|server| server.as_str() == name)
@@ -355,11 +425,10 @@ mod tests {
 
         let known = [ServerName::new("handbook").unwrap(), ServerName::new("wiki").unwrap()];
         let named = ["wiki".to_owned(), "handbok".to_owned()];
-        let error = servers(Some(&named), &known).unwrap_err();
+        let error = servers(&named, &known).unwrap_err();
         assert_eq!(error.detail.code, ErrorCode::UnknownServer);
         assert_eq!(error.detail.message, "no server is called \"handbok\"");
         assert_eq!(error.detail.hint.as_deref(), Some("did you mean \"handbook\"?"));
-        assert_eq!(servers(Some(&named[..1]), &known).unwrap(), [known[1].clone()]);
-        assert!(servers(None, &known).unwrap().is_empty());
+        assert_eq!(servers(&named[..1], &known).unwrap(), [known[1].clone()]);
     }
 }

@@ -6,7 +6,7 @@ use super::api::{
 };
 use super::error::ApiError;
 use super::fill::owner_only;
-use super::scope::{self, Caller};
+use super::scope::Caller;
 use crate::config::token;
 
 /// URIs that are shown for a look.
@@ -67,7 +67,7 @@ impl App {
         query: &WithheldQuery,
     ) -> Result<WithheldResponse, ApiError> {
         let view = self.view(caller, None)?;
-        let server = scope::server(&query.server, &self.servers_in(&view))?;
+        let server = self.server_named(&view, &query.server)?;
         owner_only(&view, "only the daemon's owner can look at withheld removals")?;
         let uris = self.control.withheld(&server);
         Ok(WithheldResponse {

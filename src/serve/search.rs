@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::App;
 use super::api::{self, Duplicate, Hit, Passage, SearchRequest, SearchResponse, TraceVerb};
 use super::error::ApiError;
-use super::scope::{self, Caller, View};
+use super::scope::{Caller, View};
 use crate::chunk::estimate_tokens;
 use crate::model::{Audience, Outcome};
 use crate::search;
@@ -44,7 +44,7 @@ impl App {
         let config = self.config.load();
         check(request, config.limits.max_query_bytes)?;
         let view = self.view(caller, request.scope.as_deref())?;
-        let servers = scope::servers(request.servers.as_deref(), &self.servers_in(&view))?;
+        let servers = self.servers_named(&view, request.servers.as_deref())?;
         let mut filter = view.filter.clone();
         let mime_types = request.mime_types.clone().unwrap_or_default();
         if !servers.is_empty() || !mime_types.is_empty() || request.uri_prefix.is_some() {

@@ -140,11 +140,13 @@ impl Socket {
 
 impl listen::Accept for Socket {
     type Stream = UnixStream;
+    /// Whoever is let in here is let in.
+    type Peer = ();
 
-    async fn accept(&self) -> io::Result<Option<UnixStream>> {
+    async fn accept(&self) -> io::Result<Option<(UnixStream, ())>> {
         let (stream, _) = self.listener.accept().await?;
         Ok(match self.admit(&stream) {
-            Ok(()) => Some(stream),
+            Ok(()) => Some((stream, ())),
             Err(reason) => {
                 let mut quiet = self.quiet.lock().unwrap_or_else(PoisonError::into_inner);
                 if let Some(untold) = quiet.ask(&reason, Instant::now()) {

@@ -1,5 +1,7 @@
 //! HTTP on TCP: off unless an address is given, and open to other machines only with tokens.
 
+mod peer;
+
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,6 +13,7 @@ use tower_http::compression::CompressionLayer;
 use super::guard::Access;
 use super::http::router_for;
 use super::{App, listen};
+pub use peer::Peer;
 
 /// A TCP port that listens.
 #[derive(Debug)]
@@ -50,12 +53,14 @@ impl Tcp {
 
 impl listen::Accept for Tcp {
     type Stream = TcpStream;
+    type Peer = Arc<Peer>;
 
-    async fn accept(&self) -> io::Result<Option<TcpStream>> {
-        let (stream, _) = self.listener.accept().await?;
+    async fn accept(&self) -> io::Result<Option<(TcpStream, Arc<Peer>)>> {
+        let (stream, address) = self.listener.accept().await?;
         // Answers are written whole, so there is nothing to wait for.
         stream.set_nodelay(true)?;
-        Ok(Some(stream))
+        let peer = Arc::new(Peer::new(address, stream.local_addr()?));
+        Ok(Some((stream, peer)))
     }
 }
 

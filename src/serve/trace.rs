@@ -13,7 +13,7 @@ use chrono::Utc;
 use super::App;
 use super::api::{TraceEntry, TraceQuery, TraceResource, TraceResponse, TraceVerb};
 use super::error::ApiError;
-use super::scope::{self, Caller};
+use super::scope::Caller;
 
 /// When the newer file is this large it becomes the older one.
 const MAX_FILE_BYTES: u64 = 8 << 20;
@@ -200,7 +200,7 @@ impl App {
         }
         let view = self.view(caller, query.scope.as_deref())?;
         if let Some(server) = &query.server {
-            scope::server(server, &self.servers_in(&view))?;
+            self.server_named(&view, server)?;
         }
         let is_it = |resource: &TraceResource| {
             query.server.as_ref().is_none_or(|server| *server == resource.server)

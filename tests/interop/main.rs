@@ -1,6 +1,6 @@
-//! The real binary against servers that other people wrote, and small ones on the SDKs that people
-//! use. `tests/interop/setup` installs them; a test whose server isn't there says so and passes,
-//! unless `RESDEX_INTEROP=required`.
+//! The real binary against servers and clients that other people wrote, and small ones on the SDKs that
+//! people use. `tests/interop/setup` installs them; a test whose other side isn't there says so and
+//! passes, unless `RESDEX_INTEROP=required`.
 
 #![expect(
     clippy::unwrap_used,
@@ -17,6 +17,7 @@ mod daemon;
 mod documents;
 mod faults;
 mod follow;
+mod installed;
 mod peers;
 mod plug;
 mod restart;

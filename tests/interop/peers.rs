@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tempfile::TempDir;
 
+use crate::installed::{environment, is_installed};
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// On the Python SDK; pushes both kinds in the modern era, none in the legacy one.
@@ -25,6 +27,8 @@ pub enum Kind {
     Memory,
     /// `mcp-server-sqlite`, legacy, stdio; answers no listing of templates.
     Sqlite,
+    /// What the protocol's conformance scenarios expect to find, on the Python SDK.
+    Conformance,
 }
 
 /// How the daemon reaches a server.
@@ -50,19 +54,10 @@ pub struct Note {
     pub text: &'static str,
 }
 
-/// Whether a peer can be used; says why not.
-pub fn is_installed(kind: Kind) -> bool {
-    let Err(reason) = installed(kind) else { return true };
-    let required = std::env::var("RESDEX_INTEROP").is_ok_and(|value| value == "required");
-    assert!(!required, "{reason}");
-    println!("skipped: {reason}");
-    false
-}
-
 impl Peer {
     /// Nothing, with a printed reason, when the server isn't installed.
     pub fn new(kind: Kind, over: Over) -> Option<Self> {
-        if !is_installed(kind) {
+        if !is_installed(kind.name(), &kind.interpreter()) {
             return None;
         }
         let mut peer = Self { kind, folder: tempfile::tempdir().unwrap(), http: None };
@@ -153,7 +148,7 @@ impl Peer {
 impl Kind {
     fn name(self) -> &'static str {
         match self {
-            Self::PythonMcp => "python-mcp",
+            Self::PythonMcp | Self::Conformance => "python-mcp",
             Self::Fastmcp => "fastmcp",
             Self::Typescript => "typescript",
             Self::Everything => "everything",
@@ -165,13 +160,15 @@ impl Kind {
     /// The interpreter in the server's environment.
     fn interpreter(self) -> PathBuf {
         match self {
-            Self::PythonMcp | Self::Fastmcp | Self::Sqlite => self.environment().join("bin/python"),
+            Self::PythonMcp | Self::Fastmcp | Self::Sqlite | Self::Conformance => {
+                self.environment().join("bin/python")
+            }
             Self::Typescript | Self::Everything | Self::Memory => "node".into(),
         }
     }
 
     fn environment(self) -> PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("target/interop").join(self.name())
+        environment(self.name())
     }
 
     /// The command line, for Streamable HTTP when there is a port.
@@ -186,6 +183,7 @@ impl Kind {
                 line.push(text(folder.into()));
                 line.extend(port.map(|port| port.to_string()));
             }
+            Self::Conformance => line.push(text(peers.join("python-mcp/conformance.py"))),
             Self::Typescript => {
                 // The file is linked into its environment, where its modules are.
                 line.extend(["--preserve-symlinks", "--preserve-symlinks-main"].map(Into::into));
@@ -208,19 +206,6 @@ impl Kind {
     }
 }
 
-fn installed(kind: Kind) -> Result<(), String> {
-    let environment = kind.environment();
-    if !environment.join(".stamp").exists() {
-        let name = kind.name();
-        return Err(format!("{name} isn't in {environment:?}; run tests/interop/setup"));
-    }
-    let interpreter = kind.interpreter();
-    match Command::new(&interpreter).arg("--version").stdout(Stdio::null()).status() {
-        Ok(status) if status.success() => Ok(()),
-        _ => Err(format!("{interpreter:?} doesn't run")),
-    }
-}
-
 struct Running {
     child: Child,
     port: u16,
@@ -239,6 +224,6 @@ impl Drop for Running {
     }
 }
 
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
 }

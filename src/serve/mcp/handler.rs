@@ -1,16 +1,15 @@
 //! One client's connection: the protocol's requests, and pushing in both of its eras.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::request::Parts;
 use rmcp::model::{
     Annotations, CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams,
-    CompleteResult, CompletionInfo, Implementation, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
-    ReadResourceResponse, ReadResourceResult, Reference, Resource, ResourceContents,
-    ResourceTemplate, ResourceUpdatedNotificationParam, Role, ServerCapabilities, ServerConfig,
+    CompleteResult, Implementation, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
+    ResourceUpdatedNotificationParam, Role, ServerCapabilities, ServerConfig,
     SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
@@ -22,11 +21,9 @@ use super::super::error::ApiError;
 use super::super::scope::{Caller, View};
 use super::super::{App, cursor, parse_cursor};
 use super::follow::{Hub, Outbox};
-use super::{Place, names, tools};
+use super::{Place, complete, names, tools};
 use crate::index::{ResourceRow, ResourcesRequest};
 use crate::model::{Audience, ResourceKey};
-use crate::search::filter::Clause;
-use crate::source::mcp::template;
 
 /// Resources on one page.
 const PAGE: usize = 500;
@@ -172,7 +169,7 @@ pub fn shown(app: &App, view: &View, key: &ResourceKey) -> Result<String, ApiErr
     Ok(key.uri.to_string())
 }
 
-fn error(error: ApiError) -> ErrorData {
+pub fn error(error: ApiError) -> ErrorData {
     let detail = error.detail;
     let message = match &detail.hint {
         Some(hint) => format!("{}; {hint}", detail.message),
@@ -187,6 +184,14 @@ fn error(error: ApiError) -> ErrorData {
         }
         _ => ErrorData::internal_error(message, None),
     }
+}
+
+/// As this, with the URI of what wasn't found, which the protocol wants in `data`.
+fn of_resource(uri: &str, mut error: ErrorData) -> ErrorData {
+    if error.code == rmcp::model::ErrorCode::RESOURCE_NOT_FOUND {
+        error.data = Some(serde_json::json!({ "uri": uri }));
+    }
+    error
 }
 
 fn resource(uri: String, row: &ResourceRow) -> Resource {
@@ -328,40 +333,7 @@ impl ServerHandler for Connection {
         request: CompleteRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        let Reference::Resource(reference) = request.r#ref else {
-            return Err(ErrorData::invalid_params("there are no prompts here", None));
-        };
-        let (view, app) = (self.view()?, self.app());
-        let (variable, typed) = (request.argument.name, request.argument.value);
-        let (mut values, mut more) = if reference.uri == ANY {
-            app.blocking(move |app| uris(app, &view, &typed)).await.map_err(error)?
-        } else {
-            let templates = app.templates_in(&view);
-            let found =
-                templates.iter().find(|(_, row)| row.template.uri_template == reference.uri);
-            let Some((server, _)) = found else {
-                let message = format!("there is no template {}", reference.uri);
-                return Err(ErrorData::invalid_params(message, None));
-            };
-            let chosen = request.context.and_then(|context| context.arguments).unwrap_or_default();
-            let chosen: BTreeMap<String, String> = chosen.into_iter().collect();
-            let asked = app.control.complete(server, &reference.uri, &variable, &typed, &chosen);
-            let completion = asked.await.map_err(|reason| {
-                let message = format!("{server} completes nothing: {reason}");
-                ErrorData::internal_error(
-                    app.config.load().masker.mask(&message).into_owned(),
-                    None,
-                )
-            })?;
-            let mut values = completion.values;
-            values.retain(|value| may_be_chosen(&view, &reference.uri, &variable, value, &chosen));
-            (values, completion.more)
-        };
-        more |= values.len() > CompletionInfo::MAX_VALUES;
-        values.truncate(CompletionInfo::MAX_VALUES);
-        let mut completion = CompletionInfo::default();
-        (completion.values, completion.has_more) = (values, Some(more));
-        Ok(CompleteResult::new(completion))
+        complete::complete(self.app(), self.view()?, request).await
     }
 
     async fn read_resource(
@@ -372,9 +344,10 @@ impl ServerHandler for Connection {
         let asked = request.uri;
         let (view, uri) = (self.view()?, asked.clone());
         let meant = self.app().blocking(move |app| meant(app, &view, &uri)).await;
-        let (uri, server) = meant.map_err(error)?;
+        let failed = |reason| of_resource(&asked, error(reason));
+        let (uri, server) = meant.map_err(failed)?;
         let read = ReadRequest { uri, server, ..ReadRequest::default() };
-        let read = self.app().read_whole(&self.caller(&context), read).await.map_err(error)?;
+        let read = self.app().read_whole(&self.caller(&context), read).await.map_err(failed)?;
         let contents = read.contents.into_iter().map(|content| {
             // The resource itself goes by the name that the client has for it.
             let uri = if content.uri == read.uri { asked.clone() } else { content.uri };
@@ -467,37 +440,4 @@ impl ServerHandler for Connection {
         }
         Ok(())
     }
-}
-
-/// URIs that begin with what was typed, and whether there are more.
-fn uris(app: &App, view: &View, typed: &str) -> Result<(Vec<String>, bool), ApiError> {
-    let clause = Clause { uri_prefix: Some(typed.into()), ..Clause::default() };
-    let page = app.store.resources(&ResourcesRequest {
-        filter: view.filter.clone().and(clause),
-        after: None,
-        limit: CompletionInfo::MAX_VALUES,
-        ..ResourcesRequest::default()
-    })?;
-    let uris = page.resources.iter().map(|row| shown(app, view, &row.key));
-    Ok((uris.collect::<Result<_, _>>()?, page.more))
-}
-
-/// Whether a value leads to something that the view shows. Where the scope looks at URIs, only what is
-/// filled in completely can be told.
-fn may_be_chosen(
-    view: &View,
-    uri_template: &str,
-    variable: &str,
-    value: &str,
-    chosen: &BTreeMap<String, String>,
-) -> bool {
-    if !view.filter.looks_at_uri() {
-        return true;
-    }
-    let mut chosen = chosen.clone();
-    chosen.insert(variable.into(), value.into());
-    let complete = template::variables(uri_template)
-        .is_ok_and(|names| names.iter().all(|name| chosen.contains_key(name)));
-    complete
-        && template::expand(uri_template, &chosen).is_ok_and(|uri| view.filter.allows_uri(&uri))
 }

@@ -11,6 +11,8 @@ use crate::config::{Config, ScopeConfig, sha256_hex};
 use crate::serve::http::openapi;
 use crate::serve::tests::app;
 
+mod random;
+
 async fn start(app: Arc<App>) -> (SocketAddr, CancellationToken) {
     let stop = CancellationToken::new();
     let tcp = Tcp::bind("127.0.0.1:0").await.unwrap();
@@ -144,122 +146,50 @@ async fn dify_gets_its_answers_and_errors_in_its_shape() {
     }
 }
 
-/// Requests of every kind with every token, made of names that there are and names that there aren't:
-/// none answers with anything of a scope that isn't its token's.
 #[tokio::test]
-async fn random_requests_never_see_a_foreign_resource() {
-    use tower::ServiceExt as _;
-
-    use crate::serve::fake::{FakeStore, entry};
-    use crate::serve::tests::shared;
-    use crate::sync::control::Control;
-
-    const REQUESTS: u64 = 10_000;
-    let scopes = ["red", "green", "blue"];
-    let store = FakeStore::of(scopes.iter().flat_map(|scope| {
-        (0..3).map(move |n| {
-            let uri = format!("{scope}://page/{n}");
-            entry(scope, &uri, &format!("Title-{scope}-{n}"), &format!("word secret-{scope}-{n}\n"))
-        })
-    }));
-    let control = Control::default();
-    let mut config = Config::default();
-    for scope in scopes {
-        let name = crate::model::ServerName::new(scope).unwrap();
-        control.insert(name.clone(), shared(scope, &[]).0);
-        let (token_sha256, pins) = (Some(sha256_hex(&format!("token-{scope}"))), vec![]);
-        // By servers, by URIs, by both.
-        let by = |uris: bool| if uris { vec![format!("{scope}://**")] } else { vec![] };
-        let scoped = match scope {
-            "red" => ScopeConfig { servers: vec![name], ..Default::default() },
-            "green" => ScopeConfig { include: by(true), ..Default::default() },
-            _ => ScopeConfig { servers: vec![name], include: by(true), ..Default::default() },
-        };
-        config.scopes.insert(scope.into(), ScopeConfig { token_sha256, pins, ..scoped });
+async fn a_connection_is_kept_for_the_next_request() {
+    let (address, _stop) = start(app()).await;
+    let stream = TcpStream::connect(address).await.unwrap();
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
+    tokio::spawn(connection);
+    for _ in 0..3 {
+        sender.ready().await.unwrap();
+        let request = Request::get("/v1/status").header("host", "localhost");
+        let answer = sender.send_request(request.body(Full::<Bytes>::default()).unwrap());
+        let (head, body) = answer.await.unwrap().into_parts();
+        assert_eq!(head.status, StatusCode::OK);
+        body.collect().await.unwrap();
     }
-    let app = Arc::new(App::new(Arc::new(store), Arc::new(control), Arc::new(config)));
-    let state = tempfile::tempdir().unwrap();
-    app.keep_in(state.path()).unwrap();
-    let access = Access::Tcp { loopback: true, host: None };
-    let router = router_for(app, CancellationToken::new(), access);
+}
 
-    let mut seed = 0_u64;
-    let mut pick = |most: usize| {
-        seed += 1;
-        let hash = blake3::hash(&seed.to_le_bytes());
-        usize::from(u16::from_le_bytes([hash.as_bytes()[0], hash.as_bytes()[1]])) % most
+/// Tells when it is dropped.
+struct Dropped(tokio::sync::mpsc::Sender<()>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        let _ = self.0.try_send(());
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_nobody_waits_for_is_dropped() {
+    use tokio::io::AsyncWriteExt as _;
+
+    let (begun, mut has_begun) = tokio::sync::mpsc::channel(1);
+    let (dropped, mut was_dropped) = tokio::sync::mpsc::channel(1);
+    let endless = move || async move {
+        let _dropped = Dropped(dropped);
+        begun.send(()).await.unwrap();
+        std::future::pending::<()>().await;
     };
-    for _ in 0..REQUESTS {
-        let own = pick(3);
-        let named = scopes[pick(3)];
-        let uri = format!("{named}://page/{}", pick(5));
-        let (field, server) = (["", "server"][pick(2)], scopes[pick(3)]);
-        let mut body = serde_json::json!({"uri": uri});
-        if !field.is_empty() {
-            body[field] = server.into();
-        }
-        if pick(3) == 0 {
-            body["scope"] = named.into();
-        }
-        let ask = |body: serde_json::Value| body.to_string();
-        let query = ["word", "secret", "Title", "page"][pick(4)];
-        let mut search = serde_json::json!({"query": query});
-        match pick(5) {
-            0 => search["servers"] = serde_json::json!([server]),
-            1 => search["uri_prefix"] = format!("{named}:").into(),
-            2 => search["scope"] = named.into(),
-            3 => search["query"] = format!("{query} server:{server} uri:{named}").into(),
-            _ => {}
-        }
-        let context = serde_json::json!({"query": query, "pins": [uri], "conversation": "c"});
-        let retrieval = serde_json::json!({"knowledge_id": named, "query": query});
-        let call = |tool: &str, arguments: serde_json::Value| {
-            serde_json::json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-                "params": {"name": tool, "arguments": arguments}})
-        };
-        let (method, route, body) = match pick(14) {
-            0 | 1 => ("POST", "/v1/search".into(), ask(search)),
-            2 | 3 => ("POST", "/v1/read".into(), ask(body)),
-            4 => ("POST", "/v1/context".into(), ask(context)),
-            5 => ("POST", "/v1/pins".into(), ask(body)),
-            6 => ("GET", "/v1/pins".into(), String::new()),
-            7 => (
-                "GET",
-                format!(
-                    "/v1/resources?{field}{}{server}",
-                    if field.is_empty() { "cursor=" } else { "=" }
-                ),
-                String::new(),
-            ),
-            8 => ("GET", "/v1/templates".into(), String::new()),
-            9 => ("GET", "/v1/status".into(), String::new()),
-            10 => ("GET", "/v1/trace?limit=20".into(), String::new()),
-            11 => ("POST", "/retrieval".into(), ask(retrieval)),
-            12 => ("POST", "/mcp".into(), ask(call("search", search))),
-            _ => ("POST", "/mcp".into(), ask(call("fetch", serde_json::json!({"id": uri})))),
-        };
-        let request = Request::builder()
-            .method(method)
-            .uri(&route)
-            .header("host", "localhost")
-            .header("content-type", "application/json")
-            .header("accept", "application/json, text/event-stream")
-            .header("authorization", format!("Bearer token-{}", scopes[own]));
-        let request = request.body(axum::body::Body::from(body.clone())).unwrap();
-        let answer = router.clone().oneshot(request).await.unwrap();
-        let answer = answer.into_body().collect().await.unwrap().to_bytes();
-        let text = String::from_utf8(answer.to_vec()).unwrap();
-        // What the request itself said may be said again; in a trace, in an earlier request.
-        let text = text.replace(&uri, "");
-        for (foreign, scope) in scopes.iter().enumerate() {
-            if foreign == own {
-                continue;
-            }
-            // A trace tells what this very token asked for before, whether or not it was there.
-            let uri = if route.starts_with("/v1/trace") { "no uri" } else { scope };
-            for mark in [format!("secret-{scope}"), format!("Title-{scope}"), format!("{uri}://")] {
-                assert!(!text.contains(&mark), "{} {method} {route} {body}: {text}", scopes[own]);
-            }
-        }
-    }
+    let router = axum::Router::new().route("/", axum::routing::get(endless));
+    let tcp = Tcp::bind("127.0.0.1:0").await.unwrap();
+    let mut stream = TcpStream::connect(tcp.address()).await.unwrap();
+    tokio::spawn(async move { listen::serve(&tcp, router, 4, CancellationToken::new()).await });
+    stream.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+    has_begun.recv().await.unwrap();
+    assert!(was_dropped.try_recv().is_err());
+    drop(stream);
+    was_dropped.recv().await.unwrap();
 }
