@@ -264,6 +264,8 @@ try {
     const leaves = await page.locator('.leaf').count();
     await page.getByRole('link', { name: 'More' }).click();
     await page.waitForFunction(before => document.querySelectorAll('.leaf').length > before, leaves);
+    await go('/resources?skipped=yes');
+    await page.locator('td').filter({ hasText: 'By name only' }).first().waitFor();
   });
 
   await step('a template is filled in with what its server suggests, looked at, and indexed', async () => {

@@ -98,14 +98,11 @@ function listen() {
   source?.close();
   source = undefined;
   if (document.hidden || followers.length === 0) return;
-  let broken = false;
   source = new EventSource('/v1/events');
-  source.onerror = () => { broken = true; };
   source.onopen = () => {
     document.documentElement.dataset.listening = 'yes';
-    // What was missed meanwhile.
-    if (broken) followers.forEach(part => refresh(part.id));
-    broken = false;
+    // What happened since the page was made, or while the connection was gone.
+    followers.forEach(part => refresh(part.id));
   };
   const names = new Set(followers.flatMap(part => part.dataset.follow.split(' ')));
   for (const name of names) {
@@ -115,10 +112,7 @@ function listen() {
 }
 
 listen();
-document.addEventListener('visibilitychange', () => {
-  listen();
-  if (!document.hidden) followers.forEach(part => refresh(part.id));
-});
+document.addEventListener('visibilitychange', listen);
 addEventListener('pagehide', () => source?.close());
 addEventListener('pageshow', event => event.persisted && listen());
 
