@@ -45,7 +45,7 @@ async fn main() {
         let bytes = fs::read(&path).unwrap();
         let uri = format!("bench:///{name}");
         let body = Body::Blob(BASE64_STANDARD.encode(&bytes));
-        let content = Content { uri: uri.clone(), mime_type: None, body };
+        let content = Content { left_out: None, uri: uri.clone(), mime_type: None, body };
         let one = (Resource::new(uri.as_str()), Snapshot::new(vec![content]), bytes.len());
         formats.entry(format.to_owned()).or_default().push(one);
     }
@@ -133,7 +133,8 @@ fn store() -> TantivyStore {
             format!("Refund {number} is granted within {} days. 退款申请须提交。\n\n", number % 97);
         let uri = format!("bench:///{number}.md");
         let resource = Resource::new(uri.as_str());
-        let content = Content { uri, mime_type: None, body: Body::Text(text.repeat(40)) };
+        let content =
+            Content { left_out: None, uri, mime_type: None, body: Body::Text(text.repeat(40)) };
         let snapshot = Snapshot::new(vec![content]);
         let found = extract::extract(&resource, &snapshot, &Limits::default());
         let Extraction::Document(document) = found else { unreachable!("it is text") };

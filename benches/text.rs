@@ -13,7 +13,8 @@ const CHINESE: &str = "退款申请须在购买后三十天内提交，商品应
 
 fn snapshot(uri: &str, text: &str) -> (Resource, Snapshot) {
     let resource = Resource::new(uri);
-    let content = Content { uri: uri.into(), mime_type: None, body: Body::Text(text.into()) };
+    let content =
+        Content { left_out: None, uri: uri.into(), mime_type: None, body: Body::Text(text.into()) };
     (resource, Snapshot::new(vec![content]))
 }
 

@@ -67,7 +67,8 @@ pub fn extract(resource: &Resource, snapshot: &Snapshot, limits: &Limits) -> Ext
         match found {
             Ok(found) => {
                 budget -= found.consumed;
-                document.truncated |= found.truncated;
+                document.truncated |= found.truncated || content.left_out.is_some();
+                notes.extend(content.left_out.clone());
                 if document.parts.is_empty() {
                     document.mime_type = found.mime_type;
                 }

@@ -196,7 +196,7 @@ fn contents(data: &[u8]) {
     };
     let declared = blob.unwrap_or(&declared).trim();
     let mime_type = (!declared.is_empty()).then(|| declared.to_owned());
-    let content = Content { uri: "a://1".into(), mime_type, body };
+    let content = Content { left_out: None, uri: "a://1".into(), mime_type, body };
     let limits = Limits { max_text_bytes: 64 << 10, ..Limits::default() };
     let snapshot = Snapshot::new(vec![content]);
     match extract::extract(&Resource::new("a://1"), &snapshot, &limits) {
@@ -331,8 +331,12 @@ fn index() -> &'static TantivyStore {
             let part = Part { text: (*text).to_owned(), ..Part::default() };
             let document = Document { parts: vec![part], ..Document::default() };
             let uri = format!("docs://{at}");
-            let content =
-                Content { uri: uri.clone(), mime_type: None, body: Body::Text((*text).into()) };
+            let content = Content {
+                left_out: None,
+                uri: uri.clone(),
+                mime_type: None,
+                body: Body::Text((*text).into()),
+            };
             Change::Replace(Box::new(Entry {
                 #[expect(clippy::expect_used, reason = "a panic is how a fuzzer's target fails")]
                 server: ServerName::new("docs").expect("a name"),

@@ -217,6 +217,9 @@ impl Snapshot {
     }
 }
 
+/// The key in a content's `_meta` with which a `files` server says that it gives a part only.
+pub const LEFT_OUT: &str = "resdex/leftOut";
+
 /// One item of a read's `contents`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Content {
@@ -224,6 +227,8 @@ pub struct Content {
     pub uri: String,
     pub mime_type: Option<String>,
     pub body: Body,
+    /// What of the content its server kept back, in its words; [`LEFT_OUT`] in the protocol.
+    pub left_out: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -16,8 +16,12 @@ fn resource(uri: &str) -> Resource {
 }
 
 fn entry(server: &str, resource: Resource, text: &str) -> Entry {
-    let content =
-        Content { uri: resource.uri.to_string(), mime_type: None, body: Body::Text(text.into()) };
+    let content = Content {
+        left_out: None,
+        uri: resource.uri.to_string(),
+        mime_type: None,
+        body: Body::Text(text.into()),
+    };
     let snapshot = Snapshot::new(vec![content]);
     let Extraction::Document(document) = extract(&resource, &snapshot, &Limits::default()) else {
         panic!("{} has no text", resource.uri)

@@ -49,10 +49,10 @@ async fn entries(folder: &Path) -> Vec<Entry> {
         let read = client.read_resource(ReadResourceRequestParams::new(listed.uri.clone()));
         let contents = read.await.unwrap().contents.into_iter().map(|content| match content {
             ResourceContents::TextResourceContents { uri, mime_type, text, .. } => {
-                Content { uri, mime_type, body: Body::Text(text) }
+                Content { left_out: None, uri, mime_type, body: Body::Text(text) }
             }
             ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
-                Content { uri, mime_type, body: Body::Blob(blob) }
+                Content { left_out: None, uri, mime_type, body: Body::Blob(blob) }
             }
             other => panic!("{other:?}"),
         });

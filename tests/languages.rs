@@ -291,7 +291,8 @@ const INDONESIAN: Texts = &[
 
 fn entry(uri: &str, text: &str) -> Entry {
     let resource = Resource::new(uri);
-    let content = Content { uri: uri.into(), mime_type: None, body: Body::Text(text.into()) };
+    let content =
+        Content { left_out: None, uri: uri.into(), mime_type: None, body: Body::Text(text.into()) };
     let snapshot = Snapshot::new(vec![content]);
     let document = match extract(&resource, &snapshot, &Limits::default()) {
         Extraction::Document(document) => Some(document),

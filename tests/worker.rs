@@ -24,7 +24,7 @@ fn workers(count: usize) -> Workers {
 
 async fn extract(workers: &Workers, uri: &str, bytes: &[u8], limits: &Limits) -> Extraction {
     let body = Body::Blob(BASE64_STANDARD.encode(bytes));
-    let content = Content { uri: uri.into(), mime_type: None, body };
+    let content = Content { left_out: None, uri: uri.into(), mime_type: None, body };
     let snapshot = Snapshot::new(vec![content]);
     workers.extract(&Resource::new(uri), &snapshot, limits).await.unwrap()
 }

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 fn document(mime_type: &str, text: &str) -> Document {
     let resource = Resource { mime_type: Some(mime_type.into()), ..Resource::new("test:///text") };
     let content = Content {
+        left_out: None,
         uri: "test:///text".into(),
         mime_type: Some(mime_type.into()),
         body: Body::Text(text.into()),

@@ -36,7 +36,8 @@ pub fn extract(args: &Extract, out: &Out) -> Result<(), CliError> {
         mime_type: args.mime.clone(),
         ..Resource::new(uri.as_str())
     };
-    let snapshot = Snapshot::new(vec![Content { uri, mime_type: args.mime.clone(), body }]);
+    let snapshot =
+        Snapshot::new(vec![Content { left_out: None, uri, mime_type: args.mime.clone(), body }]);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let workers = Workers::new(1);
     let begin = Instant::now();

@@ -113,7 +113,7 @@ fn entry(server: &ServerName, document: &super::set::Document) -> Entry {
         ..Resource::new(uri.as_str())
     };
     let body = Body::Text(document.text.clone());
-    let snapshot = Snapshot::new(vec![Content { uri, mime_type: None, body }]);
+    let snapshot = Snapshot::new(vec![Content { left_out: None, uri, mime_type: None, body }]);
     let (outcome, mime_type, document_title, chunks) =
         match extract(&resource, &snapshot, &Limits::default()) {
             Extraction::Document(document) => {

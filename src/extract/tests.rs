@@ -16,7 +16,8 @@ fn blob(bytes: impl AsRef<[u8]>) -> Body {
 
 /// Reads one content at `uri` with a type of its own.
 fn read_one(uri: &str, mime_type: Option<&str>, body: Body, limits: &Limits) -> Extraction {
-    let content = Content { uri: uri.into(), mime_type: mime_type.map(Into::into), body };
+    let content =
+        Content { left_out: None, uri: uri.into(), mime_type: mime_type.map(Into::into), body };
     extract(&resource(uri, None), &Snapshot::new(vec![content]), limits)
 }
 
@@ -225,6 +226,7 @@ fn blobs_in_other_alphabets_and_charsets_are_text() {
 #[test]
 fn contents_of_one_read_are_parts() {
     let content = |uri: &str, mime_type: Option<&str>, body| Content {
+        left_out: None,
         uri: uri.into(),
         mime_type: mime_type.map(Into::into),
         body,
@@ -257,8 +259,22 @@ fn contents_of_one_read_are_parts() {
 }
 
 #[test]
+fn what_a_server_kept_back_is_said() {
+    let left_out = Some("9 of 20 bytes are left out".to_owned());
+    let content = Content { left_out, uri: "x://a".into(), mime_type: None, body: text("one") };
+    let resource = Resource::new("x://a");
+    let snapshot = Snapshot::new(vec![content]);
+    let Extraction::Document(found) = extract(&resource, &snapshot, &Limits::default()) else {
+        panic!("it has text");
+    };
+    assert!(found.truncated);
+    assert_eq!(found.notes, ["9 of 20 bytes are left out"]);
+}
+
+#[test]
 fn the_resources_type_counts_where_the_content_has_none() {
-    let content = Content { uri: "x://a".into(), mime_type: None, body: text("a: 1") };
+    let content =
+        Content { left_out: None, uri: "x://a".into(), mime_type: None, body: text("a: 1") };
     let snapshot = Snapshot::new(vec![content]);
     let Extraction::Document(found) =
         extract(&resource("x://a", Some("application/yaml")), &snapshot, &Limits::default())

@@ -26,15 +26,13 @@ impl Eras {
         self.lock().get(server).copied()
     }
 
-    /// Remembers an era, in the file too when it is a new one.
+    /// Remembers an era, in the file too when it is a new one. The file is written under the lock:
+    /// servers connect at the same time, and the last to write must know of all.
     pub fn remember(&self, server: &ServerName, era: Era) {
-        let known = {
-            let mut known = self.lock();
-            if known.insert(server.clone(), era) == Some(era) {
-                return;
-            }
-            known.clone()
-        };
+        let mut known = self.lock();
+        if known.insert(server.clone(), era) == Some(era) {
+            return;
+        }
         if let Some(file) = &self.file
             && let Err(error) = write(file, &known)
         {
@@ -58,6 +56,22 @@ fn write(file: &std::path::Path, known: &BTreeMap<ServerName, Era>) -> std::io::
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn servers_that_connect_at_once_are_all_remembered() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("eras.json");
+        let names: Vec<ServerName> =
+            (0..64).map(|n| ServerName::new(format!("s{n}")).unwrap()).collect();
+        let eras = Eras::load(file.clone());
+        std::thread::scope(|scope| {
+            for name in &names {
+                scope.spawn(|| eras.remember(name, Era::Legacy));
+            }
+        });
+        let eras = Eras::load(file);
+        assert!(names.iter().all(|name| eras.of(name) == Some(Era::Legacy)));
+    }
 
     #[test]
     fn eras_are_remembered_and_a_broken_file_is_none() {

@@ -7,6 +7,7 @@ use crate::source::SourceError;
 pub fn of(error: &SourceError, server: &ServerConfig) -> Option<String> {
     let name = &server.name;
     let is_http = matches!(server.transport, Transport::Http { .. });
+    let is_folder = matches!(server.transport, Transport::Files { .. });
     Some(match error {
         SourceError::NeedsAuth { .. } => format!(
             "give it credentials, as in `headers = {{ Authorization = \"Bearer ${{TOKEN}}\" }}` under [servers.{name}], \
@@ -39,6 +40,11 @@ pub fn of(error: &SourceError, server: &ServerConfig) -> Option<String> {
             )
         }
         SourceError::Overloaded { .. } => "nothing: it is asked less, and later".into(),
+        SourceError::Refused { .. } | SourceError::BadAnswer { .. } if is_folder => {
+            format!(
+                "look at the file; `exclude` under [servers.{name}] leaves out what isn't worth indexing"
+            )
+        }
         SourceError::Refused { .. } | SourceError::BadAnswer { .. } => {
             format!(
                 "this is for whoever makes the server to mend; `protocol` under [servers.{name}] chooses the other era"

@@ -55,7 +55,7 @@ fn workers() -> Workers {
 fn snapshot(path: &Path, bytes: &[u8]) -> (Resource, Snapshot) {
     let uri = format!("files:///{}", path.file_name().unwrap().to_str().unwrap());
     let body = Body::Blob(BASE64_STANDARD.encode(bytes));
-    let content = Content { uri: uri.clone(), mime_type: None, body };
+    let content = Content { left_out: None, uri: uri.clone(), mime_type: None, body };
     (Resource::new(uri.as_str()), Snapshot::new(vec![content]))
 }
 

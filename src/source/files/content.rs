@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rmcp::ErrorData;
-use rmcp::model::ResourceContents;
+use rmcp::model::{MetaObject, ResourceContents};
 
 use super::folder::Folder;
 use super::mime;
 use super::open::{self, OpenError};
 use super::scan::{self, ScanError};
 use super::uri::RelPath;
+use crate::model::LEFT_OUT;
 
 /// The code is the legacy era's; rmcp gives the modern one to clients of that era.
 pub fn not_found(uri: &str) -> ErrorData {
@@ -32,42 +33,100 @@ pub fn missing(root: &Path, uri: &str) -> ErrorData {
     }
 }
 
-/// The content of a file that a client asked for.
+/// The content of a file that a client asked for; of a text over the limit its first part, of a log and
+/// of plain text its last lines too.
 pub fn read(folder: &Folder, path: &RelPath, uri: String) -> Result<ResourceContents, ErrorData> {
     let options = &folder.options;
-    let too_large = |size: u64, limit: u64| {
-        let message = format!(
-            "{uri} takes {size} bytes, and the limit is {limit}; it can be raised under [limits]"
-        );
-        ErrorData::internal_error(message, None)
+    let cannot = |error: OpenError| match error {
+        OpenError::NotFound => missing(&folder.root, &uri),
+        OpenError::TooLarge { size, limit } => too_large(&uri, size, limit),
+        OpenError::Io(e) => ErrorData::internal_error(format!("{uri} can't be read: {e}"), None),
     };
-    let bytes = open::read(&folder.root, path, options.max_text_bytes.max(options.max_blob_bytes))
-        .map_err(|error| match error {
-            OpenError::NotFound => missing(&folder.root, &uri),
-            OpenError::TooLarge { size, limit } => too_large(size, limit),
-            OpenError::Io(e) => {
-                ErrorData::internal_error(format!("{uri} can't be read: {e}"), None)
-            }
-        })?;
-    let head = bytes.get(..scan::HEAD_BYTES).unwrap_or(&bytes);
-    let mime = mime::of_name(path).unwrap_or_else(|| mime::of_head(head));
-    let size = bytes.len() as u64;
-    let content = as_text(mime, bytes);
-    let (limit, line) = match &content {
-        Ok(text) => (options.max_text_bytes, json_bytes(text)),
-        Err(bytes) => (options.max_blob_bytes, bytes.len().div_ceil(3) as u64 * 4),
+    let most = options.max_text_bytes.max(options.max_blob_bytes);
+    let (mime, content, size) = match open::read(&folder.root, path, most) {
+        Ok(bytes) => {
+            let head = bytes.get(..scan::HEAD_BYTES).unwrap_or(&bytes);
+            let mime = mime::of_name(path).unwrap_or_else(|| mime::of_head(head));
+            let size = bytes.len() as u64;
+            (mime, as_text(mime, bytes), size)
+        }
+        Err(OpenError::TooLarge { size, .. }) => {
+            let head = open::head(&folder.root, path, scan::HEAD_BYTES as u64).map_err(cannot)?;
+            let mime = mime::of_name(path).unwrap_or_else(|| mime::of_head(&head));
+            (mime, as_text(mime, head), size)
+        }
+        Err(error) => return Err(cannot(error)),
     };
-    if size > limit {
-        return Err(too_large(size, limit));
-    }
+    let limit = match &content {
+        Ok(_) => options.max_text_bytes,
+        Err(_) => options.max_blob_bytes,
+    };
+    let (content, left_out) = match content {
+        content if size <= limit => (content, None),
+        Ok(_) => {
+            let ends = open::ends(&folder.root, path, shares(mime, limit)).map_err(cannot)?;
+            let (text, left_out) = ends_of(ends).ok_or_else(|| too_large(&uri, size, limit))?;
+            let said = format!("{left_out} of {size} bytes are left out (limits.max_text_bytes)");
+            (Ok(text), Some(said))
+        }
+        Err(_) => return Err(too_large(&uri, size, limit)),
+    };
+    let line = match &content {
+        Ok(text) => json_bytes(text),
+        Err(bytes) => bytes.len().div_ceil(3) as u64 * 4,
+    };
     if line > options.max_message_bytes {
-        return Err(too_large(line, options.max_message_bytes));
+        return Err(too_large(&uri, line, options.max_message_bytes));
     }
     let contents = match content {
         Ok(text) => ResourceContents::text(text, uri),
         Err(bytes) => ResourceContents::blob(STANDARD.encode(bytes), uri),
     };
+    let contents = match left_out {
+        None => contents,
+        Some(said) => {
+            contents.with_meta(MetaObject([(LEFT_OUT.into(), said.into())].into_iter().collect()))
+        }
+    };
     Ok(contents.with_mime_type(mime))
+}
+
+fn too_large(uri: &str, size: u64, limit: u64) -> ErrorData {
+    let message = format!(
+        "{uri} takes {size} bytes, and the limit is {limit}; it can be raised under [limits]"
+    );
+    ErrorData::internal_error(message, None)
+}
+
+/// Room for the line that says what was left out; bytes.
+const GAP: u64 = 64;
+
+/// How many bytes of a text's beginning and of its end are within the limit. The end of a log says as
+/// much as its beginning; that of a document or of data says nothing without what is before it.
+fn shares(mime: &str, limit: u64) -> (u64, u64) {
+    let room = limit.saturating_sub(GAP);
+    let last = if matches!(mime, "text/plain" | "text/x-log") { room / 4 } else { 0 };
+    (room - last, last)
+}
+
+/// Both ends of a text in whole lines, with the bytes that are left out; none if it isn't UTF-8.
+fn ends_of((head, tail, size): (Vec<u8>, Vec<u8>, u64)) -> Option<(String, u64)> {
+    let head = match std::str::from_utf8(&head) {
+        Ok(head) => head,
+        Err(error) if error.error_len().is_none() => {
+            std::str::from_utf8(&head[..error.valid_up_to()]).ok()?
+        }
+        Err(_) => return None,
+    };
+    let head = head.rfind('\n').map_or(head, |end| &head[..=end]);
+    let cut = tail.iter().position(|byte| *byte == b'\n').map_or(tail.len(), |end| end + 1);
+    let tail = std::str::from_utf8(&tail[cut..]).ok()?;
+    if head.is_empty() {
+        return None;
+    }
+    let left_out = size.saturating_sub((head.len() + tail.len()) as u64);
+    let end = if head.ends_with('\n') { "" } else { "\n" };
+    Some((format!("{head}{end}[… {left_out} bytes are left out …]\n{tail}"), left_out))
 }
 
 /// The content as text, or as bytes where it isn't UTF-8 or its type isn't text. What is a quarter NULs

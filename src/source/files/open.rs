@@ -6,7 +6,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path};
 
@@ -38,6 +38,20 @@ pub fn read(root: &Path, path: &OsStr, limit: u64) -> Result<Vec<u8>, OpenError>
     file.take(limit + 1).read_to_end(&mut content)?;
     let size = content.len() as u64;
     if size > limit { Err(OpenError::TooLarge { size, limit }) } else { Ok(content) }
+}
+
+/// The first and the last bytes of a file that has more than both, and how many it has.
+pub fn ends(
+    root: &Path,
+    path: &OsStr,
+    (first, last): (u64, u64),
+) -> Result<(Vec<u8>, Vec<u8>, u64), OpenError> {
+    let (mut file, size) = open(root, path)?;
+    let (mut head, mut tail) = (Vec::new(), Vec::new());
+    Read::by_ref(&mut file).take(first).read_to_end(&mut head)?;
+    file.seek(SeekFrom::Start(size.saturating_sub(last).max(first)))?;
+    file.take(last).read_to_end(&mut tail)?;
+    Ok((head, tail, size))
 }
 
 /// The first bytes of a file.

@@ -207,6 +207,32 @@ async fn a_limit_is_an_error_that_names_it() {
 }
 
 #[tokio::test]
+async fn of_a_text_over_the_limit_both_ends_are_given() {
+    let lines = |from: usize, to: usize| -> String {
+        (from..to).map(|n| format!("第 {n} 行\n")).collect()
+    };
+    let whole = lines(1000, 2000);
+    let root = folder(&[("a.log", &whole), ("b.md", &whole)]);
+    put(root.path(), "c.txt", [b"caf\xe9 ".as_slice(); 2000].concat());
+    for max_blob_bytes in [20, 1 << 20] {
+        let options = FilesOptions { max_text_bytes: 4000, max_blob_bytes, ..Default::default() };
+        let server = serve(root.path(), options);
+        let client = Client::new(&server, Era::Legacy).await;
+        let log = client.text("hand-book:///a.log").await;
+        let (head, tail) = log.split_once("[… ").unwrap();
+        let (gap, tail) = tail.split_once(" bytes are left out …]\n").unwrap();
+        assert!(whole.starts_with(head) && head.ends_with('\n') && head.len() > 2900, "{head}");
+        assert!(whole.ends_with(tail) && tail.len() > 900, "{tail}");
+        assert_eq!(head.len() + tail.len() + gap.parse::<usize>().unwrap(), whole.len());
+        let document = client.text("hand-book:///b.md").await;
+        let (head, tail) = document.split_once("[… ").unwrap();
+        assert!(whole.starts_with(head) && head.len() > 3900 && tail.ends_with("left out …]\n"));
+        // What isn't UTF-8 is bytes, whose beginning says nothing.
+        assert_eq!(client.read("hand-book:///c.txt").await.is_ok(), max_blob_bytes > 20);
+    }
+}
+
+#[tokio::test]
 async fn an_unreadable_file_is_no_missing_one() {
     let root = folder(&[("a.md", "a"), ("b.md", "b")]);
     put(root.path(), "closed/c.md", "c");

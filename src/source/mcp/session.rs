@@ -24,7 +24,7 @@ use super::hints::Hints;
 use super::subscribe::Followed;
 use super::transport::http::{HttpClient, HttpFault};
 use crate::config::Limits;
-use crate::model::{Body, Content, Era, Snapshot};
+use crate::model::{Body, Content, Era, LEFT_OUT, Snapshot};
 use crate::source::SourceError;
 
 /// A live session. Cheap to clone; when the last clone is dropped, it is closed in the background.
@@ -278,7 +278,11 @@ fn content(mut item: Value, asked: &str) -> Option<Content> {
         }
         Some(Value::Null) | None => Body::Blob(text(item.get_mut("blob"))?),
     };
-    Some(Content { uri, mime_type, body })
+    let left_out = item
+        .get_mut("_meta")
+        .and_then(|meta| text(meta.get_mut(LEFT_OUT)))
+        .map(|said| clean(&said));
+    Some(Content { uri, mime_type, body, left_out })
 }
 
 #[cfg(test)]
