@@ -121,6 +121,10 @@ fn the_api_is_described_as_it_was_reviewed() {
             for status in ["200", "400", "500"] {
                 assert!(answers.contains_key(status), "{route} {status}");
             }
+            for (status, answer) in answers {
+                let said = answer["description"].as_str().unwrap_or_default();
+                assert!(answer.get("$ref").is_some() || !said.is_empty(), "{route} {status}");
+            }
         }
     }
     let fields: BTreeSet<&str> = api["components"]["schemas"]["SearchRequest"]["properties"]

@@ -155,6 +155,7 @@ pub struct Passage {
     pub part: Option<u32>,
     pub snippet: String,
     /// Start and end of what matched, in Unicode scalar values of the snippet.
+    #[schema(value_type = Vec<Vec<usize>>)]
     pub highlights: Vec<(usize, usize)>,
 }
 

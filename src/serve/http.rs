@@ -16,9 +16,10 @@ use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
 use futures::{FutureExt, Stream, StreamExt};
-use http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
+use utoipa::openapi::RefOr;
 use utoipa::{IntoResponses, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -76,7 +77,24 @@ pub fn router_for(app: Arc<App>, shutdown: CancellationToken, access: Access) ->
 
 /// The description of every route, as `/openapi.json` serves it.
 pub fn openapi() -> utoipa::openapi::OpenApi {
-    routes().into_openapi()
+    let mut api = routes().into_openapi();
+    for item in api.paths.paths.values_mut() {
+        let operations = [&mut item.get, &mut item.post, &mut item.delete];
+        for operation in operations.into_iter().flatten() {
+            for (status, response) in &mut operation.responses.responses {
+                // Must be there (OpenAPI 3.1, Response Object), and generators refuse what lacks it.
+                if let RefOr::T(response) = response
+                    && response.description.is_empty()
+                {
+                    let status =
+                        status.parse().ok().and_then(|code| StatusCode::from_u16(code).ok());
+                    let reason = status.and_then(|status| status.canonical_reason());
+                    response.description = reason.unwrap_or("Response").into();
+                }
+            }
+        }
+    }
+    api
 }
 
 mod look;

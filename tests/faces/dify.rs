@@ -1,4 +1,4 @@
-//! Requests as Dify and LangBot's Dify connector send them, byte for byte what their code makes.
+//! Requests as Dify and LangBot's Dify connector send them, field for field what their code makes.
 
 use std::fs;
 
