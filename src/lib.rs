@@ -42,6 +42,10 @@ pub mod daemon;
 
 mod fault;
 
+mod kept;
+
+mod outbox;
+
 mod quiet;
 
 #[cfg(any(test, fuzzing))]

@@ -1,11 +1,8 @@
 //! Pins: what always goes into a context. Of a scope (in the config, or added at run time), of a
 //! conversation for a while, or of one request.
 
-use std::fs;
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::io;
+use std::path::Path;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
@@ -14,6 +11,7 @@ use super::App;
 use super::api::{ErrorCode, PinItem, PinLevel, PinRequest, PinsQuery, PinsResponse, UnpinQuery};
 use super::error::ApiError;
 use super::scope::{Caller, View};
+use crate::kept::Kept;
 
 const DAY_S: u64 = 24 * 60 * 60;
 const MAX_TTL_S: u64 = 365 * DAY_S;
@@ -26,13 +24,7 @@ const MAX_CONVERSATION_CHARS: usize = 200;
 /// What was pinned at run time.
 #[derive(Debug, Default)]
 pub struct Pins {
-    kept: Mutex<Kept>,
-}
-
-#[derive(Debug, Default)]
-struct Kept {
-    pins: Vec<Pin>,
-    file: Option<PathBuf>,
+    kept: Kept<Pin>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,29 +54,13 @@ impl Pins {
     /// Takes up the pins of a state folder, and keeps them there from now on.
     ///
     /// # Errors
-    /// The file can't be read. One that isn't understood is begun anew.
+    /// See [`Kept::keep_in`].
     pub fn keep_in(&self, state: &Path) -> io::Result<()> {
-        let file = state.join("pins.json");
-        let pins = match fs::read(&file) {
-            Ok(text) => serde_json::from_slice(&text).unwrap_or_else(|error| {
-                tracing::error!(%error, file = %file.display(), "the pins can't be understood, and are begun anew");
-                vec![]
-            }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => vec![],
-            Err(error) => return Err(error),
-        };
-        *self.lock() = Kept { pins, file: Some(file) };
-        Ok(())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.keep_in(state.join("pins.json"))
     }
 
     fn of(&self, scope: Option<&str>, conversation: Option<&str>, now: DateTime<Utc>) -> Vec<Pin> {
-        let kept = self.lock();
-        let mine = |pin: &&Pin| pin.is_of(scope, conversation) && !pin.is_over(now);
-        kept.pins.iter().filter(mine).cloned().collect()
+        self.kept.of(|pin| pin.is_of(scope, conversation) && !pin.is_over(now))
     }
 
     /// Puts a pin in, in the place of the same one.
@@ -117,27 +93,14 @@ impl Pins {
         now: DateTime<Utc>,
         change: impl FnOnce(&mut Vec<Pin>) -> Result<T, ApiError>,
     ) -> Result<T, ApiError> {
-        let mut kept = self.lock();
-        let mut pins = kept.pins.clone();
-        pins.retain(|pin| !pin.is_over(now));
-        let changed = change(&mut pins)?;
-        if let Some(file) = &kept.file {
-            write(file, &pins)
-                .map_err(|error| ApiError::internal(format!("the pins can't be kept: {error}")))?;
-        }
-        kept.pins = pins;
-        Ok(changed)
+        let changed = self.kept.change(|pins| {
+            pins.retain(|pin| !pin.is_over(now));
+            change(pins)
+        });
+        changed
+            .map_err(|error| ApiError::internal(format!("the pins can't be kept: {error}")))
+            .flatten()
     }
-}
-
-/// Puts a whole new file in the place of the old one.
-fn write(file: &Path, pins: &[Pin]) -> io::Result<()> {
-    let new = file.with_extension("json.new");
-    let mut options = fs::OpenOptions::new();
-    let mut open = options.write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-    open.write_all(&serde_json::to_vec_pretty(pins)?)?;
-    open.sync_all()?;
-    fs::rename(&new, file)
 }
 
 impl App {

@@ -18,7 +18,6 @@ mod folder;
 mod handler;
 mod mime;
 mod open;
-mod outbox;
 mod scan;
 mod stdio;
 mod title;

@@ -2,14 +2,13 @@
 //! added to each listing of their server.
 
 use std::collections::HashSet;
-use std::fs;
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::convert::Infallible;
+use std::io;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::kept::Kept;
 use crate::model::{Listing, Origin, Resource, ServerName};
 
 /// Most that are kept, of all servers.
@@ -17,13 +16,7 @@ const MAX_ADDED: usize = 10_000;
 
 #[derive(Debug, Default)]
 pub struct Added {
-    kept: Mutex<Kept>,
-}
-
-#[derive(Debug, Default)]
-struct Kept {
-    expansions: Vec<Expansion>,
-    file: Option<PathBuf>,
+    kept: Kept<Expansion>,
 }
 
 /// One expansion of a server's template.
@@ -40,29 +33,14 @@ impl Added {
     /// Takes up what a state folder holds, and keeps it there from now on.
     ///
     /// # Errors
-    /// The file can't be read. One that isn't understood is begun anew.
+    /// See [`Kept::keep_in`].
     pub fn keep_in(&self, state: &Path) -> io::Result<()> {
-        let file = state.join("expansions.json");
-        let expansions = match fs::read(&file) {
-            Ok(text) => serde_json::from_slice(&text).unwrap_or_else(|error| {
-                tracing::error!(%error, file = %file.display(), "the chosen expansions can't be understood, and are begun anew");
-                vec![]
-            }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => vec![],
-            Err(error) => return Err(error),
-        };
-        *self.lock() = Kept { expansions, file: Some(file) };
-        Ok(())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.keep_in(state.join("expansions.json"))
     }
 
     /// Those of a server, in the order in which they were added.
     pub fn of(&self, server: &ServerName) -> Vec<Expansion> {
-        let kept = self.lock();
-        kept.expansions.iter().filter(|e| e.server == server.as_str()).cloned().collect()
+        self.kept.of(|e| e.server == server.as_str())
     }
 
     /// Adds an expansion; one that is there already stays as it is.
@@ -70,7 +48,7 @@ impl Added {
     /// # Errors
     /// There are too many, or the file can't be written.
     pub fn add(&self, expansion: Expansion) -> io::Result<()> {
-        self.change(|expansions| {
+        self.kept.change(|expansions| {
             let same =
                 |other: &Expansion| other.server == expansion.server && other.uri == expansion.uri;
             if expansions.iter().any(same) {
@@ -82,7 +60,7 @@ impl Added {
             }
             expansions.push(expansion);
             Ok(())
-        })
+        })?
     }
 
     /// Takes an expansion away; answers whether there was one.
@@ -90,36 +68,13 @@ impl Added {
     /// # Errors
     /// The file can't be written.
     pub fn remove(&self, server: &ServerName, uri: &str) -> io::Result<bool> {
-        self.change(|expansions| {
+        let removed = self.kept.change(|expansions| {
             let before = expansions.len();
             expansions.retain(|e| !(e.server == server.as_str() && e.uri == uri));
-            Ok(before != expansions.len())
-        })
+            Ok::<_, Infallible>(before != expansions.len())
+        })?;
+        Ok(removed.unwrap_or_else(|never| match never {}))
     }
-
-    fn change<T>(
-        &self,
-        change: impl FnOnce(&mut Vec<Expansion>) -> io::Result<T>,
-    ) -> io::Result<T> {
-        let mut kept = self.lock();
-        let mut expansions = kept.expansions.clone();
-        let changed = change(&mut expansions)?;
-        if let Some(file) = &kept.file {
-            write(file, &expansions)?;
-        }
-        kept.expansions = expansions;
-        Ok(changed)
-    }
-}
-
-/// Puts a whole new file in the place of the old one.
-fn write(file: &Path, expansions: &[Expansion]) -> io::Result<()> {
-    let new = file.with_extension("json.new");
-    let mut options = fs::OpenOptions::new();
-    let mut open = options.write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-    open.write_all(&serde_json::to_vec_pretty(expansions)?)?;
-    open.sync_all()?;
-    fs::rename(&new, file)
 }
 
 /// Adds to a listing what was chosen of the templates that it has. What it lists itself stays as it is.
@@ -175,9 +130,6 @@ mod tests {
         assert!(again.of(&ServerName::new("docs").unwrap()).is_empty());
         assert!(again.remove(&wiki, "d://1").unwrap());
         assert!(!again.remove(&wiki, "d://1").unwrap());
-        fs::write(state.path().join("expansions.json"), "{").unwrap();
-        again.keep_in(state.path()).unwrap();
-        assert!(again.of(&wiki).is_empty(), "begun anew");
     }
 
     #[test]

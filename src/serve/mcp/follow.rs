@@ -1,113 +1,24 @@
 //! What changes, told on: to each client the resources that it subscribed to, and that the list is
 //! another one. Hints collapse, so a slow client costs one entry a resource and holds up nobody.
 
-use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use tokio::sync::Notify;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 
 use super::super::App;
 use super::super::scope::{Caller, View};
 use crate::model::{ResourceKey, ServerName};
+use crate::outbox::Outbox;
 use crate::sync::control::Event;
 
-/// Most resources that one client may be subscribed to.
-const MAX_SUBSCRIPTIONS: usize = 100_000;
 /// How long changes are gathered before the list is compared.
 const GATHER: Duration = Duration::from_millis(300);
 /// Comparing the list may take this part of the time.
 const SHARE: u32 = 20;
 /// How often it is looked whether anybody still listens.
 const IDLE: Duration = Duration::from_secs(60);
-
-/// What one client is still to be told.
-#[derive(Debug, Default)]
-pub struct Outbox {
-    state: Mutex<State>,
-    ready: Notify,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    /// Each with the URI as the client wrote it, which is what it gets back.
-    subscribed: HashMap<ResourceKey, String>,
-    lists: bool,
-    pending: Pending,
-}
-
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Pending {
-    pub list_changed: bool,
-    pub updated: BTreeSet<String>,
-}
-
-impl Outbox {
-    pub fn new(lists: bool) -> Self {
-        Self { state: Mutex::new(State { lists, ..State::default() }), ready: Notify::new() }
-    }
-
-    /// Whether there was room for it.
-    pub fn subscribe(&self, key: ResourceKey, uri: String) -> bool {
-        let mut state = self.lock();
-        let fits =
-            state.subscribed.len() < MAX_SUBSCRIPTIONS || state.subscribed.contains_key(&key);
-        if fits {
-            state.subscribed.insert(key, uri);
-        }
-        fits
-    }
-
-    pub fn unsubscribe(&self, key: &ResourceKey) {
-        let mut state = self.lock();
-        if let Some(uri) = state.subscribed.remove(key) {
-            state.pending.updated.remove(&uri);
-        }
-    }
-
-    /// Waits for something to tell and takes it.
-    pub async fn next(&self) -> Pending {
-        loop {
-            let pending = std::mem::take(&mut self.lock().pending);
-            if pending != Pending::default() {
-                return pending;
-            }
-            self.ready.notified().await;
-        }
-    }
-
-    fn updated(&self, key: &ResourceKey) {
-        let mut state = self.lock();
-        if let Some(uri) = state.subscribed.get(key).cloned() {
-            state.pending.updated.insert(uri);
-            self.ready.notify_one();
-        }
-    }
-
-    /// Events were missed, so all may have changed.
-    fn all_updated(&self) {
-        let mut state = self.lock();
-        let all: Vec<String> = state.subscribed.values().cloned().collect();
-        if !all.is_empty() {
-            state.pending.updated.extend(all);
-            self.ready.notify_one();
-        }
-    }
-
-    fn list_changed(&self) {
-        let mut state = self.lock();
-        if state.lists {
-            state.pending.list_changed = true;
-            self.ready.notify_one();
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// The outboxes of all clients that see the same.
 pub struct Hub {
@@ -118,7 +29,7 @@ pub struct Hub {
 
 #[derive(Default)]
 struct Registered {
-    outboxes: Vec<Weak<Outbox>>,
+    outboxes: Vec<Weak<Outbox<ResourceKey>>>,
     following: bool,
 }
 
@@ -128,7 +39,7 @@ impl Hub {
     }
 
     /// Tells an outbox what happens from now on, until it is dropped.
-    pub fn register(self: &Arc<Self>, outbox: &Arc<Outbox>) {
+    pub fn register(self: &Arc<Self>, outbox: &Arc<Outbox<ResourceKey>>) {
         let mut state = self.lock();
         state.outboxes.push(Arc::downgrade(outbox));
         if !state.following {
@@ -138,7 +49,7 @@ impl Hub {
     }
 
     /// Whoever is still there. With nobody left, whoever follows is to end.
-    fn listening(&self) -> Vec<Arc<Outbox>> {
+    fn listening(&self) -> Vec<Arc<Outbox<ResourceKey>>> {
         let mut state = self.lock();
         state.outboxes.retain(|outbox| outbox.strong_count() > 0);
         let listening: Vec<_> = state.outboxes.iter().filter_map(Weak::upgrade).collect();
@@ -190,7 +101,7 @@ impl Hub {
     }
 
     /// Tells whom it concerns; whether the list may be another one now.
-    fn pass_on(&self, event: &Event, listening: &[Arc<Outbox>]) -> bool {
+    fn pass_on(&self, event: &Event, listening: &[Arc<Outbox<ResourceKey>>]) -> bool {
         let (server, uri) = match event {
             Event::Indexed { server, uri } | Event::Removed { server, uri } => (server, uri),
             Event::Listing { .. } | Event::Reload { .. } | Event::State { .. } => return true,
@@ -202,7 +113,7 @@ impl Hub {
             return false;
         }
         let key = ResourceKey { server, uri: uri.as_str().into() };
-        listening.iter().for_each(|outbox| outbox.updated(&key));
+        listening.iter().for_each(|outbox| outbox.updated([&key]));
         true
     }
 
@@ -235,32 +146,15 @@ impl Hub {
 mod tests {
     use super::*;
     use crate::index::Change;
+    use crate::outbox::Pending;
     use crate::serve::fake::{entry, key};
     use crate::serve::tests::app;
-
-    #[tokio::test]
-    async fn hints_collapse() {
-        let outbox = Outbox::new(true);
-        assert!(outbox.subscribe(key("h", "h:///a"), "h:///a".into()));
-        assert!(outbox.subscribe(key("h", "h:///b"), "h:///%62".into()));
-        for uri in ["h:///a", "h:///a", "h:///b", "h:///c"] {
-            outbox.updated(&key("h", uri));
-        }
-        outbox.list_changed();
-        let updated = ["h:///%62", "h:///a"].map(String::from).into();
-        assert_eq!(outbox.next().await, Pending { list_changed: true, updated });
-        outbox.unsubscribe(&key("h", "h:///a"));
-        outbox.updated(&key("h", "h:///a"));
-        outbox.all_updated();
-        let updated = ["h:///%62"].map(String::from).into();
-        assert_eq!(outbox.next().await, Pending { list_changed: false, updated });
-    }
 
     #[tokio::test]
     async fn the_list_is_another_one_only_when_it_is() {
         let app = app();
         let hub = Arc::new(Hub::new(app.clone(), Caller::of_scope("bot", "test")));
-        let outbox = Arc::new(Outbox::new(true));
+        let outbox = Arc::new(Outbox::new(true, 9));
         let uri = "handbook:///refunds.md";
         outbox.subscribe(key("handbook", uri), uri.into());
         hub.register(&outbox);

@@ -8,9 +8,8 @@ use rmcp::model::{
     Annotations, CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams,
     CompleteResult, Implementation, ListResourceTemplatesResult, ListResourcesResult,
     ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-    ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
-    ResourceUpdatedNotificationParam, Role, ServerCapabilities, ServerConfig,
-    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    ReadResourceResult, Resource, ResourceContents, ResourceTemplate, Role, ServerCapabilities,
+    ServerConfig, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -20,21 +19,25 @@ use super::super::api::{ErrorCode, ReadRequest};
 use super::super::error::ApiError;
 use super::super::scope::{Caller, View};
 use super::super::{App, cursor, parse_cursor};
-use super::follow::{Hub, Outbox};
+use super::follow::Hub;
 use super::{Place, complete, names, tools};
 use crate::index::{ResourceRow, ResourcesRequest};
 use crate::model::{Audience, ResourceKey};
+use crate::outbox::Outbox;
 
 /// Resources on one page.
 const PAGE: usize = 500;
 /// The template of our own: every URI that a search or a list shows can be read.
 pub const ANY: &str = "{+uri}";
 
+/// Most resources that one client may be subscribed to.
+const MAX_SUBSCRIPTIONS: usize = 100_000;
+
 pub struct Connection {
     hub: Arc<Hub>,
     client: Option<String>,
     /// What the legacy era pushes; registered and emptied once such a client shows up.
-    legacy: Arc<Outbox>,
+    legacy: Arc<Outbox<ResourceKey>>,
     pushing: AtomicBool,
     closed: CancellationToken,
     _close: DropGuard,
@@ -48,7 +51,7 @@ impl Connection {
         Self {
             hub,
             client: None,
-            legacy: Arc::new(Outbox::new(true)),
+            legacy: Arc::new(Outbox::new(true, MAX_SUBSCRIPTIONS)),
             pushing: AtomicBool::new(false),
             closed,
             _close,
@@ -100,20 +103,7 @@ impl Connection {
         }
         self.hub.register(&self.legacy);
         let (outbox, peer, closed) = (self.legacy.clone(), peer.clone(), self.closed.clone());
-        tokio::spawn(closed.run_until_cancelled_owned(async move {
-            loop {
-                let pending = outbox.next().await;
-                if pending.list_changed && peer.notify_resource_list_changed().await.is_err() {
-                    return;
-                }
-                for uri in pending.updated {
-                    let params = ResourceUpdatedNotificationParam::new(uri);
-                    if peer.notify_resource_updated(params).await.is_err() {
-                        return;
-                    }
-                }
-            }
-        }));
+        tokio::spawn(closed.run_until_cancelled_owned(async move { outbox.push_to(&peer).await }));
     }
 }
 
@@ -411,7 +401,8 @@ impl ServerHandler for Connection {
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let accepted = context.accepted();
-        let outbox = Arc::new(Outbox::new(accepted.resources_list_changed == Some(true)));
+        let outbox =
+            Arc::new(Outbox::new(accepted.resources_list_changed == Some(true), MAX_SUBSCRIPTIONS));
         for uri in accepted.resource_subscriptions.iter().flatten() {
             if !outbox.subscribe(self.key(uri).await?, uri.clone()) {
                 let message = "too many subscriptions in one stream";
@@ -419,25 +410,7 @@ impl ServerHandler for Connection {
             }
         }
         self.hub.register(&outbox);
-        let push = async {
-            loop {
-                let pending = outbox.next().await;
-                if pending.list_changed {
-                    context.sink().notify_resource_list_changed().await?;
-                }
-                for uri in pending.updated {
-                    context.sink().notify_resource_updated(uri).await?;
-                }
-            }
-        };
-        let pushed: Result<(), rmcp::service::SubscriptionSendError> = tokio::select! {
-            () = context.cancelled() => Ok(()),
-            pushed = push => pushed,
-        };
-        // An error here is a stream that was closed; nobody is left to be told.
-        if let Err(error) = pushed {
-            tracing::debug!(%error, "a subscription ended");
-        }
+        outbox.push_into(&context).await;
         Ok(())
     }
 }

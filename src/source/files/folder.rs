@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 use super::FilesOptions;
-use super::outbox::Outbox;
 use super::scan::{self, Changes, ScanError, Snapshot};
+use super::uri::RelPath;
+use crate::outbox::Outbox;
 
 /// How long an empty folder that took the place of a full one isn't believed.
 const EMPTIED_FOR: Duration = Duration::from_secs(60);
@@ -21,7 +22,7 @@ pub struct Folder {
     state: Mutex<State>,
     /// Held during a scan: one at a time, so that each compares with the one before it.
     turn: tokio::sync::Mutex<()>,
-    outboxes: Mutex<Vec<Weak<Outbox>>>,
+    outboxes: Mutex<Vec<Weak<Outbox<RelPath>>>>,
     /// Told when a scan found other folders than the one before.
     pub folders_changed: Notify,
 }
@@ -65,7 +66,7 @@ impl Folder {
     }
 
     /// Has every change told to this client until it drops its outbox.
-    pub fn register(&self, outbox: &Arc<Outbox>) {
+    pub fn register(&self, outbox: &Arc<Outbox<RelPath>>) {
         self.outboxes.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(outbox));
     }
 
@@ -153,7 +154,14 @@ impl Folder {
         }
         self.outboxes.lock().unwrap_or_else(PoisonError::into_inner).retain(|outbox| {
             let outbox = outbox.upgrade();
-            outbox.inspect(|outbox| outbox.offer(changes)).is_some()
+            outbox
+                .inspect(|outbox| {
+                    if changes.listed {
+                        outbox.list_changed();
+                    }
+                    outbox.updated(&changes.updated);
+                })
+                .is_some()
         });
     }
 
@@ -177,15 +185,15 @@ impl State {
 mod tests {
     use std::fs;
 
-    use super::super::outbox::Pending;
     use super::*;
+    use crate::outbox::Pending;
 
     async fn refresh(folder: &Arc<Folder>) -> Result<usize, ScanError> {
         folder.refresh(HashSet::new(), true).await.map(|found| found.files.len())
     }
 
-    fn follow(folder: &Folder) -> Arc<Outbox> {
-        let outbox = Arc::new(Outbox::new(true));
+    fn follow(folder: &Folder) -> Arc<Outbox<RelPath>> {
+        let outbox = Arc::new(Outbox::new(true, 9));
         assert!(outbox.subscribe("a.md".into(), "h:///a.md".into()));
         folder.register(&outbox);
         outbox

@@ -1,7 +1,4 @@
 //! One client's connection: the protocol's requests, and pushing in both of its eras.
-//!
-//! Up to 2025-11-25 a client subscribes URI by URI, and changes of the list come unasked; since
-//! 2026-07-28 it opens `subscriptions/listen` streams. Each way has an outbox, and a task that empties it.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -16,8 +13,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rmcp::model::{
     Annotations, CacheScope, Implementation, ListResourceTemplatesResult, ListResourcesResult,
     PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
-    Resource, ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig,
-    SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
+    Resource, ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter,
+    UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -25,15 +22,18 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::content::{self, cannot_list, missing, not_found};
 use super::folder::Folder;
-use super::outbox::Outbox;
 use super::scan::{self, Entry};
 use super::uri::{self, RelPath};
 use super::{FilesServer, walk};
+use crate::outbox::Outbox;
+
+/// Most URIs that one client may be subscribed to.
+const MAX_SUBSCRIPTIONS: usize = 1_000_000;
 
 pub struct Connection {
     server: FilesServer,
     /// What the legacy era pushes; registered and emptied once such a client shows up.
-    legacy: Arc<Outbox>,
+    legacy: Arc<Outbox<RelPath>>,
     pushing: AtomicBool,
     closed: CancellationToken,
     _close: DropGuard,
@@ -45,7 +45,7 @@ impl Connection {
         let _close = closed.clone().drop_guard();
         Self {
             server,
-            legacy: Arc::new(Outbox::new(true)),
+            legacy: Arc::new(Outbox::new(true, MAX_SUBSCRIPTIONS)),
             pushing: AtomicBool::new(false),
             closed,
             _close,
@@ -67,20 +67,7 @@ impl Connection {
         }
         self.folder().register(&self.legacy);
         let (outbox, peer, closed) = (self.legacy.clone(), peer.clone(), self.closed.clone());
-        tokio::spawn(closed.run_until_cancelled_owned(async move {
-            loop {
-                let pending = outbox.next().await;
-                if pending.list_changed && peer.notify_resource_list_changed().await.is_err() {
-                    return;
-                }
-                for uri in pending.updated {
-                    let params = ResourceUpdatedNotificationParam::new(uri);
-                    if peer.notify_resource_updated(params).await.is_err() {
-                        return;
-                    }
-                }
-            }
-        }));
+        tokio::spawn(closed.run_until_cancelled_owned(async move { outbox.push_to(&peer).await }));
     }
 }
 
@@ -221,7 +208,8 @@ impl ServerHandler for Connection {
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let accepted = context.accepted();
-        let outbox = Arc::new(Outbox::new(accepted.resources_list_changed == Some(true)));
+        let outbox =
+            Arc::new(Outbox::new(accepted.resources_list_changed == Some(true), MAX_SUBSCRIPTIONS));
         for uri in accepted.resource_subscriptions.iter().flatten() {
             if !outbox.subscribe(self.path_of(uri)?, uri.clone()) {
                 return Err(ErrorData::invalid_request(
@@ -231,25 +219,7 @@ impl ServerHandler for Connection {
             }
         }
         self.folder().register(&outbox);
-        let push = async {
-            loop {
-                let pending = outbox.next().await;
-                if pending.list_changed {
-                    context.sink().notify_resource_list_changed().await?;
-                }
-                for uri in pending.updated {
-                    context.sink().notify_resource_updated(uri).await?;
-                }
-            }
-        };
-        let pushed: Result<(), rmcp::service::SubscriptionSendError> = tokio::select! {
-            () = context.cancelled() => Ok(()),
-            pushed = push => pushed,
-        };
-        // An error here is a connection or stream that was closed; nobody is left to be told.
-        if let Err(e) = pushed {
-            tracing::debug!("a subscription ended: {e}");
-        }
+        outbox.push_into(&context).await;
         Ok(())
     }
 }
