@@ -31,7 +31,7 @@ use open::{Draft, Reader, Task};
 use outline::Outline;
 
 /// Changes whenever the same snapshot gives another document; part of the index's fingerprint.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// What could be made of a snapshot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

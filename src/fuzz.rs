@@ -63,6 +63,7 @@ const FRAMES: &[&str] = &[
     "[{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"error\":{\"code\":\"-32002\",\"message\":null}},{\"id\":1}]\n\nready\n",
     "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{\"resources\":{}}}}",
     "{\"jsonrpc\":\"2.0\",\"result\":[[[[[[[[[[1]]]]]]]]]],\"id\":7}",
+    "{\"jsonrpc\":\"2.0\",\"result\":{\"price\":12e99},\"id\":12e99}",
 ];
 
 const LISTINGS: &[&str] = &[

@@ -1,5 +1,7 @@
 //! Control characters out, and the cut at a limit. Line numbers stay as they are.
 
+use std::borrow::Cow;
+
 /// Makes controls other than tab and line breaks harmless: each becomes a space. Escape sequences
 /// of terminals go without a trace (`\x1b[31mERROR` is `ERROR`), and so do NULs that are the other
 /// half of UTF-16 taken for bytes. A byte order mark at the start goes too.
@@ -13,9 +15,24 @@ pub fn clean(text: String) -> String {
     }
     let nuls = text.bytes().filter(|b| *b == 0).count();
     let halves = nuls * 5 >= text.len() * 2;
+    without(&text, halves, |c| c.is_control() && !matches!(c, '\t' | '\n' | '\r'))
+}
+
+/// The same for text that a reader took out of markup, where a character reference or an escape may
+/// stand for anything: tabs and line feeds are all that stays.
+pub fn decoded(text: &str) -> Cow<'_, str> {
+    let is_wrong = |c: char| c.is_control() && !matches!(c, '\t' | '\n');
+    if !text.contains(is_wrong) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(without(&text.replace("\r\n", "\n"), false, is_wrong))
+}
+
+/// Puts a space for each wrong character, and nothing for an escape sequence and, with `halves`, a NUL.
+fn without(text: &str, halves: bool, is_wrong: impl Fn(char) -> bool) -> String {
     let mut clean = String::with_capacity(text.len());
-    let mut rest = text.as_str();
-    while let Some(at) = rest.find(|c: char| c.is_control() && !matches!(c, '\t' | '\n' | '\r')) {
+    let mut rest = text;
+    while let Some(at) = rest.find(&is_wrong) {
         clean.push_str(&rest[..at]);
         rest = &rest[at..];
         let escape = escape_len(rest);
@@ -111,6 +128,18 @@ mod tests {
         ];
         for (text, expected) in rows {
             assert_eq!(clean(text.into()), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_markup_stands_for_keeps_tabs_and_lines_only() {
+        let rows = [
+            ("plain\ttext\n", "plain\ttext\n"),
+            ("a\r\nb\rc\u{1}d\u{9b}", "a\nb c d "),
+            ("\x1b[31mred\x1b[0m\0", "red "),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(decoded(text), expected, "{text:?}");
         }
     }
 

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::clean;
 use super::markdown;
 use super::open::Draft;
 
@@ -53,8 +54,10 @@ pub fn convert(text: &str) -> Option<Draft> {
 /// A text, or one in lines.
 fn words(value: Option<&Value>) -> String {
     match value {
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Array(lines)) => lines.iter().filter_map(Value::as_str).collect(),
+        Some(Value::String(text)) => clean::decoded(text).into_owned(),
+        Some(Value::Array(lines)) => {
+            clean::decoded(&lines.iter().filter_map(Value::as_str).collect::<String>()).into_owned()
+        }
         _ => String::new(),
     }
 }

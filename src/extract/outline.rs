@@ -1,5 +1,6 @@
 //! Title and headings of a text, and of the light markups other than Markdown.
 
+use super::clean;
 use crate::model::Heading;
 
 /// What the structure of a text is.
@@ -21,7 +22,7 @@ const MAX_TITLE_CHARS: usize = 200;
 /// A title on one line, with single spaces and no end of words.
 pub fn title_line(text: &str) -> String {
     let mut line = String::new();
-    for word in text.split_whitespace() {
+    for word in clean::decoded(text).split_whitespace() {
         if !line.is_empty() {
             line.push(' ');
         }

@@ -340,6 +340,118 @@ fn lines_stay_those_of_the_text() {
     }
 }
 
+/// A ZIP archive of texts.
+fn zip(members: &[(&str, &str)]) -> Vec<u8> {
+    use std::io::Write as _;
+    let mut archive = zip::ZipWriter::new(std::io::Cursor::new(vec![]));
+    for (name, text) in members {
+        archive.start_file(*name, zip::write::SimpleFileOptions::default()).unwrap();
+        archive.write_all(text.as_bytes()).unwrap();
+    }
+    archive.finish().unwrap().into_inner()
+}
+
+/// A reference or an escape may stand for a control, whatever the format.
+#[test]
+fn no_control_comes_out_of_any_markup() {
+    let odf = |kind: &str, body: &str| {
+        zip(&[
+            ("mimetype", &format!("application/vnd.oasis.opendocument.{kind}")),
+            ("meta.xml", "<title>a&#1;b</title>"),
+            ("content.xml", body),
+        ])
+    };
+    let xml = "<r><title>a&#1;b</title><p>c&#x9b;d &#27;e</p></r>";
+    let rows: Vec<(&str, Body)> = vec![
+        ("a.html", text("<title>a&#1;b</title><h1>h&#2;</h1><p>c&#x1b;d&#x81;e")),
+        (
+            "a.html",
+            text("<pre>a&#1;b&#13;c</pre><img alt='d&#3;e'><table><tr><td>f&#4;<td>g</table>"),
+        ),
+        ("a.xml", text(xml)),
+        ("a.xml", text("<r a='b&#1;c'/>")),
+        ("a.svg", text("<svg><title>a&#1;b</title><text>c&#2;d</text></svg>")),
+        ("a.json", text(r#"{"a\u0001b": "c\u001bd\u009be\rf"}"#)),
+        ("a.jsonl", text("{\"a\": \"b\\u0001c\"}\n{\"a\": \"d\\u0000e\"}\n")),
+        (
+            "a.ipynb",
+            text(
+                r##"{"cells": [{"cell_type": "markdown", "source": "# a\u0001b\r\n"},
+                {"cell_type": "code", "source": "c\u0002", "outputs": [{"text": "\u001b[31md"}]}]}"##,
+            ),
+        ),
+        ("a.rtf", text(r"{\rtf1{\info{\title a\u1?b}}c\'01d\u155?e\u27?[31mf}")),
+        (
+            "a.eml",
+            text(
+                "Subject: =?utf-8?q?a=01b?=\nContent-Type: text/html\n\n<p>c&#1;d</p><h2>e&#2;f</h2>",
+            ),
+        ),
+        (
+            "a.eml",
+            text("Subject: x\nContent-Transfer-Encoding: quoted-printable\n\na=01b=1B[31mc\n"),
+        ),
+        (
+            "a.docx",
+            blob(zip(&[
+                ("docProps/core.xml", "<title>a&#1;b</title>"),
+                (
+                    "word/document.xml",
+                    "<body><p><t>c&#2;d&#27;[31me</t></p><tbl><tr><tc><p><t>f&#3;</t></p></tc><tc/></tr></tbl></body>",
+                ),
+            ])),
+        ),
+        (
+            "a.pptx",
+            blob(zip(&[
+                ("ppt/presentation.xml", "<p/>"),
+                (
+                    "ppt/slides/slide1.xml",
+                    "<s><sp><ph type='title'/><p><t>a&#1;b</t></p></sp><sp><p><t>c&#2;d</t></p></sp></s>",
+                ),
+            ])),
+        ),
+        ("a.odt", blob(odf("text", "<b><h>a&#1;b</h><p>c&#2;d</p></b>"))),
+        ("a.odp", blob(odf("presentation", "<b><page name='a&#1;b'><p>c&#2;d</p></page></b>"))),
+        (
+            "a.ods",
+            blob(odf(
+                "spreadsheet",
+                "<table name='a&#1;b'><table-row><table-cell><p>c&#2;d</p></table-cell></table-row></table>",
+            )),
+        ),
+        (
+            "a.epub",
+            blob(zip(&[
+                ("mimetype", "application/epub+zip"),
+                ("META-INF/container.xml", "<rootfile full-path='b.opf'/>"),
+                (
+                    "b.opf",
+                    "<p><title>a&#1;b</title><item id='c' href='c.html'/><itemref idref='c'/></p>",
+                ),
+                ("c.html", "<h1>a&#1;b</h1><p>c&#2;d</p>"),
+            ])),
+        ),
+        ("a.zip", blob(zip(&[("a\u{1}b.html", "<p>c&#2;d</p>"), ("b.wasm\u{2}", "\0asm")]))),
+        ("a.srt", text("1\n00:00:01,000 --> 00:00:02,000\na\u{1}b\n")),
+    ];
+    for (name, body) in rows {
+        let found = document(&format!("x://{name}"), None, body);
+        let part = &found.parts[0];
+        let labels = part.pages.iter().filter_map(|page| page.label.as_deref());
+        let said = [&part.text].into_iter().chain(&found.title).chain(&found.notes);
+        let said = said.map(String::as_str).chain(part.headings.iter().map(|h| &*h.text));
+        for text in said.chain(labels) {
+            let strange = |c: char| c.is_control() && !matches!(c, '\t' | '\n');
+            assert!(!text.contains(strange), "{name}: {text:?}");
+            assert!(!text.contains("[31m"), "{name}: an escape sequence is left: {text:?}");
+        }
+        for heading in &part.headings {
+            assert!(part.text[heading.at..].starts_with('#'), "{name}: {part:?}");
+        }
+    }
+}
+
 #[test]
 fn titles_come_from_the_document() {
     let rows = [

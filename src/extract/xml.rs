@@ -4,6 +4,7 @@ use quick_xml::Reader;
 use quick_xml::escape::{resolve_predefined_entity, unescape};
 use quick_xml::events::{BytesStart, Event};
 
+use super::clean;
 use super::outline::title_line;
 
 /// Text of an XML document.
@@ -65,7 +66,7 @@ fn add_attributes(element: &BytesStart<'_>, lines: &mut String) {
             continue;
         }
         let value = unescape(&attribute.value).unwrap_or_default();
-        let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
+        let value = clean::decoded(&value).split_whitespace().collect::<Vec<_>>().join(" ");
         if !value.is_empty() {
             lines.push_str(key);
             lines.push_str(": ");
@@ -108,6 +109,7 @@ impl Writer {
     }
 
     fn text(&mut self, text: &str) {
+        let text = &*clean::decoded(text);
         if self.title_depth.is_some()
             && let Some(title) = &mut self.title
         {

@@ -10,6 +10,7 @@ use super::Html;
 use super::elements::{implied_ends, is_line, is_paragraph, is_void};
 use super::out::Out;
 use super::table::Table;
+use crate::extract::clean;
 use crate::extract::outline::{Outline, title_line};
 use crate::model::Heading;
 
@@ -354,6 +355,8 @@ impl Writer {
     }
 
     fn text(&mut self, text: &str) {
+        // A character reference stands for any character.
+        let text = &*clean::decoded(text);
         if self.in_title {
             self.title.push_str(text);
         } else if self.skipped > 0 {

@@ -1,5 +1,6 @@
 //! The text of an opened file while it is written: Markdown-like, with headings and pages.
 
+use crate::extract::clean;
 use crate::extract::outline::title_line;
 use crate::model::{Format, Heading, Page};
 
@@ -51,7 +52,7 @@ impl Draft {
     }
 
     pub fn note(&mut self, note: impl Into<String>) {
-        let note = note.into();
+        let note = one_line(&note.into());
         if self.notes.len() < 16 && !self.notes.contains(&note) {
             self.notes.push(note);
         }
@@ -168,17 +169,20 @@ impl Draft {
             return;
         }
         self.blank_line();
-        let base = self.text.len();
+        let mut at = self.text.len();
         self.push(text);
         if !self.text.ends_with('\n') {
             self.push("\n");
         }
         let room = MAX_MARKS.saturating_sub(self.headings.len());
         let end = self.text.len();
-        let moved = headings.iter().map(|heading| Heading {
-            level: (heading.level + below).min(6),
-            at: base + heading.at,
-            ..heading.clone()
+        let mut from = 0;
+        let moved = headings.iter().map(|heading| {
+            // What is no text is gone before it.
+            let before = text.get(from..heading.at).unwrap_or_default();
+            at += clean::decoded(before).len();
+            from = heading.at;
+            Heading { level: (heading.level + below).min(6), at, ..heading.clone() }
         });
         self.headings.extend(moved.filter(|heading| heading.at < end).take(room));
     }
@@ -200,19 +204,7 @@ impl Draft {
     }
 
     fn push(&mut self, text: &str) {
-        let is_control = |c: char| c.is_control() && !matches!(c, '\t' | '\n');
-        if text.contains(is_control) {
-            let text: String = text
-                .replace("\r\n", "\n")
-                .chars()
-                .map(|c| if is_control(c) { ' ' } else { c })
-                .collect();
-            return self.push_clean(&text);
-        }
-        self.push_clean(text);
-    }
-
-    fn push_clean(&mut self, text: &str) {
+        let text = &*clean::decoded(text);
         let room = self.limit.saturating_sub(self.text.len());
         if text.len() <= room && !self.truncated {
             self.text.push_str(text);
@@ -228,7 +220,7 @@ impl Draft {
 
 /// A text on one line, with single spaces.
 pub fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    clean::decoded(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -254,6 +246,19 @@ mod tests {
         let rests: Vec<_> = draft.pages.iter().map(|page| &draft.text[page.at..]).collect();
         assert!(rests[0].starts_with("# 退款") && rests[1] == "end\n", "{rests:?}");
         assert_eq!(draft.headings[0].text, "退款 政策");
+    }
+
+    #[test]
+    fn headings_that_are_taken_over_stand_where_they_did() {
+        let text = "a\r\n# One\r\n\x1b[1mb\r\n# 二\r\n";
+        let heading = |text: &str, at| Heading { level: 1, text: text.into(), at };
+        let headings = [heading("One", 3), heading("二", text.find("# 二").unwrap_or(0))];
+        let mut draft = Draft::new(1000);
+        draft.paragraph("before");
+        draft.append(text, &headings, 1);
+        assert_eq!(draft.text, "before\n\na\n# One\nb\n# 二\n");
+        let rests: Vec<_> = draft.headings.iter().map(|h| &draft.text[h.at..]).collect();
+        assert_eq!(rests, ["# One\nb\n# 二\n", "# 二\n"]);
     }
 
     #[test]
