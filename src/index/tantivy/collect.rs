@@ -159,14 +159,15 @@ pub fn best(
             threshold
         };
         weight.for_each_pruning(start, reader, &mut collect).map_err(read_error)?;
-        for rank in best.ranks.into_keys() {
+        let keys = columns.keys(best.ranks.keys().map(|rank| rank.key_ord))?;
+        for (rank, key) in best.ranks.into_keys().zip(keys) {
             found.push(Found {
                 segment,
                 first: rank.first,
                 doc: rank.doc,
                 score: rank.score,
                 tie: rank.tie,
-                key: columns.key_bytes(rank.key_ord)?,
+                key,
                 text_hash: columns.text_hash(rank.first),
             });
         }

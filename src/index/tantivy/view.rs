@@ -74,6 +74,11 @@ impl Columns {
         self.key.ords().first(doc).unwrap_or(u64::MAX)
     }
 
+    /// The keys of many ordinals, for less than one by one.
+    pub fn keys(&self, ords: impl Iterator<Item = u64>) -> Result<Vec<Vec<u8>>, IndexError> {
+        resolve(&self.key, ords)
+    }
+
     pub fn key_bytes(&self, ord: u64) -> Result<Vec<u8>, IndexError> {
         let mut bytes = vec![];
         self.key.ord_to_bytes(ord, &mut bytes).map_err(read_error)?;
