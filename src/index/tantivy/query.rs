@@ -55,7 +55,7 @@ pub struct Compiled {
 }
 
 /// Whether a term is of a script that is written without spaces, or indexed by pairs.
-pub fn is_unspaced(term: &str) -> bool {
+fn is_unspaced(term: &str) -> bool {
     term.chars().next().is_some_and(|c| {
         matches!(c, '\u{0E00}'..='\u{0EFF}' | '\u{1000}'..='\u{109F}' | '\u{1780}'..='\u{17FF}'
             | '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7A3}'

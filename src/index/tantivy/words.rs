@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::analyzer::Pool;
-use super::query::is_unspaced;
 use crate::analyze::{Field, QueryTerm, is_common};
 use crate::index::Match;
 
@@ -14,8 +13,6 @@ const NEAR: f32 = 1.06;
 const STRETCH: f32 = 8.54;
 const MATCHED: f32 = 0.53;
 const UNKNOWN: f32 = -3.45;
-/// Where words are pairs of characters, a stranger's share some by chance.
-const UNSPACED: f32 = -1.0;
 /// About a snippet.
 const STRETCH_BYTES: usize = 400;
 
@@ -40,8 +37,6 @@ pub struct Word {
     pub weight: f32,
     /// Whether it says nothing of the query's subject, and others do.
     pub is_common: bool,
-    /// Whether it is of a script that is indexed by pairs.
-    pub is_unspaced: bool,
     /// Whether it occurs nowhere that the caller sees.
     pub is_unknown: bool,
 }
@@ -70,12 +65,10 @@ impl Words {
             if is_new {
                 let word = text.get(at.clone()).unwrap_or_default().to_lowercase();
                 let is_common = is_common(&word);
-                let is_unspaced = is_unspaced(&word);
                 words.words.push(Word {
                     at: at.clone(),
                     weight: 0.0,
                     is_common,
-                    is_unspaced,
                     is_unknown: false,
                 });
             }
@@ -195,14 +188,12 @@ impl Words {
         let named = names.iter().map(|name| name.covered(&self.words));
         let stretch = self.stretch(&passage.matches, &shares).max(named.fold(0.0, f32::max));
         let unknown = self.words.iter().filter(|word| word.is_unknown).count();
-        let unspaced: f32 = self.words.iter().filter(|w| w.is_unspaced).map(|w| w.weight).sum();
         let near = self.near(&passage.matches).unwrap_or(matched / total);
         let sum = BIAS
             + NEAR * near
             + STRETCH * stretch / total
             + MATCHED * (matched / self.rarest).min(4.0)
-            + UNKNOWN * unknown as f32 / self.words.len() as f32
-            + UNSPACED * unspaced / total;
+            + UNKNOWN * unknown as f32 / self.words.len() as f32;
         1.0 / (1.0 + (-sum).exp())
     }
 
