@@ -24,6 +24,7 @@ mod statistics;
 #[cfg(test)]
 mod tests;
 mod view;
+mod visible;
 mod words;
 
 use std::path::{Path, PathBuf};
@@ -158,7 +159,7 @@ impl TantivyStore {
             .reload_policy(ReloadPolicy::Manual)
             .doc_store_cache_num_blocks(CACHED_BLOCKS)
             .try_into()?;
-        let view = View::new(reader.searcher(), fields)?;
+        let view = View::new(reader.searcher(), fields, None)?;
         let payload = index.load_metas()?.payload;
         let last_commit = payload.and_then(|payload| payload.parse().ok());
         // Fewer threads, rather than more memory than was allowed.
@@ -236,7 +237,9 @@ impl TantivyStore {
     /// Shows searches what is committed. Only the writer's thread does, so a view never goes back.
     fn publish(&self) -> Result<(), IndexError> {
         self.reader.reload().map_err(view::read_error)?;
-        let view = View::new(self.reader.searcher(), self.fields).map_err(view::read_error)?;
+        let before = self.view.load_full();
+        let view = View::new(self.reader.searcher(), self.fields, Some(&before));
+        let view = view.map_err(view::read_error)?;
         self.view.store(Arc::new(view));
         Ok(())
     }

@@ -1,11 +1,14 @@
 //! Which resources a caller may see: a scope, narrowed by a request.
 
+use std::sync::Arc;
+
 use crate::model::ServerName;
 
-/// A conjunction of clauses; the empty one lets everything through.
+/// A conjunction of clauses; the empty one lets everything through. A scope's clause is shared by all
+/// requests, so that what a store found out about it can be kept.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    clauses: Vec<Clause>,
+    clauses: Vec<Arc<Clause>>,
 }
 
 /// What one scope or one request lets through: within each field any of the values, all fields together.
@@ -20,8 +23,8 @@ pub struct Clause {
 }
 
 impl Filter {
-    pub fn and(mut self, clause: Clause) -> Self {
-        self.clauses.push(clause);
+    pub fn and(mut self, clause: impl Into<Arc<Clause>>) -> Self {
+        self.clauses.push(clause.into());
         self
     }
 
@@ -30,7 +33,7 @@ impl Filter {
         self.clauses.is_empty()
     }
 
-    pub fn clauses(&self) -> &[Clause] {
+    pub fn clauses(&self) -> &[Arc<Clause>] {
         &self.clauses
     }
 
@@ -59,18 +62,24 @@ impl Filter {
     }
 
     pub fn allows_uri(&self, uri: &str) -> bool {
-        self.clauses.iter().all(|clause| {
-            clause.uri_prefix.as_ref().is_none_or(|prefix| uri.starts_with(prefix.as_str()))
-                && clause.include.as_ref().is_none_or(|globs| globs.is_match(uri))
-                && !clause.exclude.as_ref().is_some_and(|globs| globs.is_match(uri))
-        })
+        self.clauses.iter().all(|clause| clause.allows_uri(uri))
     }
 
     /// Whether any clause looks at the URI.
     pub fn looks_at_uri(&self) -> bool {
-        self.clauses.iter().any(|clause| {
-            clause.uri_prefix.is_some() || clause.include.is_some() || clause.exclude.is_some()
-        })
+        self.clauses.iter().any(|clause| clause.looks_at_uri())
+    }
+}
+
+impl Clause {
+    pub fn allows_uri(&self, uri: &str) -> bool {
+        self.uri_prefix.as_ref().is_none_or(|prefix| uri.starts_with(prefix.as_str()))
+            && self.include.as_ref().is_none_or(|globs| globs.is_match(uri))
+            && !self.exclude.as_ref().is_some_and(|globs| globs.is_match(uri))
+    }
+
+    pub fn looks_at_uri(&self) -> bool {
+        self.uri_prefix.is_some() || self.include.is_some() || self.exclude.is_some()
     }
 }
 

@@ -55,7 +55,7 @@ impl View {
     /// Whether it leaves nothing out.
     pub fn is_whole(&self) -> bool {
         self.filter.clauses().iter().all(|clause| {
-            let Clause { servers, include, exclude, mime_types, uri_prefix } = clause;
+            let Clause { servers, include, exclude, mime_types, uri_prefix } = clause.as_ref();
             servers.is_none()
                 && include.is_none()
                 && exclude.is_none()

@@ -1,108 +1,15 @@
-//! The best resources of a query: which documents count, and which come first.
+//! The best resources of a query, and the order in which they come.
 
-use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use ::tantivy::columnar::StrColumn;
+use ::tantivy::DocId;
 use ::tantivy::query::Weight;
 use ::tantivy::schema::{IndexRecordOption, Term};
-use ::tantivy::{DocId, SegmentReader};
 
-use super::schema;
 use super::view::{Columns, View, alive, read_error};
+use super::visible::Visible;
 use crate::index::IndexError;
-use crate::search::filter::Filter;
-
-/// Which documents of a segment a caller may see.
-///
-/// Asked for each document that scores well enough, instead of being a clause of the query: a clause
-/// would cost the query its skipping over blocks that can't score well enough. Servers and MIME types
-/// are few, so they are decided once; a URI is decided when it is first met.
-pub struct Visible<'a> {
-    reader: &'a SegmentReader,
-    columns: &'a Columns,
-    filter: &'a Filter,
-    /// By the column's ordinals; `None` when all are let through.
-    servers: Option<Vec<bool>>,
-    mime_types: Option<Vec<bool>>,
-    looks_at_uri: bool,
-    uris: RefCell<HashMap<u64, bool>>,
-    /// First documents of the resources that hold an excluded word.
-    excluded: HashSet<DocId>,
-}
-
-impl<'a> Visible<'a> {
-    pub fn new(
-        reader: &'a SegmentReader,
-        columns: &'a Columns,
-        filter: &'a Filter,
-    ) -> Result<Self, IndexError> {
-        let everything = filter.is_everything();
-        let decide = |column: &StrColumn, allows: &dyn Fn(&str) -> bool| {
-            if everything { Ok(None) } else { decide_each(column, allows) }
-        };
-        Ok(Self {
-            reader,
-            columns,
-            filter,
-            servers: decide(&columns.server, &|server| filter.allows_server(server))?,
-            mime_types: decide(&columns.mime, &|mime| filter.allows_mime_type(mime))?,
-            looks_at_uri: filter.looks_at_uri(),
-            uris: RefCell::default(),
-            excluded: HashSet::new(),
-        })
-    }
-
-    /// Hides every resource of which a document matches.
-    pub fn exclude(&mut self, weight: &dyn Weight) -> ::tantivy::Result<()> {
-        let mut docs = weight.scorer(self.reader, 1.0)?;
-        let mut doc = docs.doc();
-        while doc != ::tantivy::TERMINATED {
-            if !self.reader.is_deleted(doc) {
-                self.excluded.insert(self.columns.first_of(doc));
-            }
-            doc = docs.advance();
-        }
-        Ok(())
-    }
-
-    pub fn allows(&self, doc: DocId) -> bool {
-        if self.reader.is_deleted(doc) {
-            return false;
-        }
-        let is_in = |allowed: &Option<Vec<bool>>, column: &StrColumn| {
-            let Some(allowed) = allowed else { return true };
-            let ord = column.ords().first(doc);
-            ord.and_then(|ord| allowed.get(ord as usize)).copied().unwrap_or_default()
-        };
-        is_in(&self.servers, &self.columns.server)
-            && is_in(&self.mime_types, &self.columns.mime)
-            && (!self.looks_at_uri || self.allows_uri(self.columns.key_ord(doc)))
-            && (self.excluded.is_empty() || !self.excluded.contains(&self.columns.first_of(doc)))
-    }
-
-    fn allows_uri(&self, key_ord: u64) -> bool {
-        *self.uris.borrow_mut().entry(key_ord).or_insert_with(|| {
-            // What can't be read isn't shown.
-            let key = self.columns.key_bytes(key_ord).unwrap_or_default();
-            schema::split_key(&key).is_ok_and(|(_, uri)| self.filter.allows_uri(uri))
-        })
-    }
-}
-
-/// Asks for each value of a column; `None` when all are let through.
-fn decide_each(
-    column: &StrColumn,
-    allows: &dyn Fn(&str) -> bool,
-) -> Result<Option<Vec<bool>>, IndexError> {
-    let mut allowed = Vec::with_capacity(column.num_terms());
-    let mut values = column.dictionary().stream().map_err(read_error)?;
-    while values.advance() {
-        allowed.push(std::str::from_utf8(values.key()).is_ok_and(allows));
-    }
-    Ok((!allowed.iter().all(|allowed| *allowed)).then_some(allowed))
-}
 
 /// What is one hit: a resource, with all others of the same text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -14,10 +14,10 @@ use ::tantivy::schema::{Field, IndexRecordOption, Term};
 mod variants;
 
 use super::analyzer::Pool;
-use super::collect::Visible;
 use super::schema::Fields;
 use super::statistics::Statistics;
 use super::view::{View, alive, read_error};
+use super::visible::Visible;
 use super::words::{Meaning, Words};
 use crate::analyze::{self, PhraseTerm};
 use crate::index::IndexError;

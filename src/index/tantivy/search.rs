@@ -6,11 +6,12 @@ use ::tantivy::query::{EnableScoring, Query, Scorer, Weight};
 use ::tantivy::{DocAddress, DocId, TantivyDocument};
 
 use super::analyzer::Pool;
-use super::collect::{self, Found, Visible};
+use super::collect::{self, Found};
 use super::query::{self, Compiled};
 use super::schema;
 use super::statistics::Statistics;
 use super::view::{View, read_error};
+use super::visible::Visible;
 use super::words::InText;
 use crate::analyze::Languages;
 use crate::index::{

@@ -5,7 +5,7 @@ mod former;
 mod growth;
 mod searching;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, TimeZone as _};
 use proptest::prelude::*;

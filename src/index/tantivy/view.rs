@@ -1,13 +1,15 @@
 //! The index at one commit, as readers see it: manifests, lists, whole entries.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use ::tantivy::columnar::{BytesColumn, Column, StrColumn};
+use ::tantivy::index::SegmentId;
 use ::tantivy::schema::{IndexRecordOption, Term};
 use ::tantivy::{DocAddress, DocId, Searcher, SegmentReader, TERMINATED, TantivyDocument};
 
 use super::manifest;
 use super::schema::{self, Fields};
+use super::visible::Decided;
 use crate::index::{Entry, IndexError, ResourceRow, ResourcesPage, ResourcesRequest};
 use crate::model::{Manifest, Outcome, ResourceKey, ServerName};
 
@@ -16,7 +18,7 @@ pub struct View {
     pub searcher: Searcher,
     pub fields: Fields,
     /// In the order of the searcher's segments.
-    pub segments: Vec<Columns>,
+    pub segments: Vec<Arc<Columns>>,
     counts: OnceLock<Counts>,
 }
 
@@ -26,8 +28,11 @@ pub struct Counts {
     pub chunks: u64,
 }
 
-/// The columns of a segment, opened once.
+/// The columns of a segment, opened once: they stay as they are for as long as there is the segment.
 pub struct Columns {
+    segment: SegmentId,
+    /// What scopes let through.
+    pub decided: Decided,
     pub key: BytesColumn,
     pub server: StrColumn,
     pub mime: StrColumn,
@@ -44,6 +49,8 @@ impl Columns {
         let docs = segment.max_doc();
         let empty = || BytesColumn::empty(docs);
         Ok(Self {
+            segment: segment.segment_id(),
+            decided: Decided::default(),
             key: columns.bytes("key")?.unwrap_or_else(empty),
             server: columns.str("server")?.unwrap_or_else(|| StrColumn::wrap(empty())),
             mime: columns.str("mime")?.unwrap_or_else(|| StrColumn::wrap(empty())),
@@ -91,8 +98,19 @@ pub fn read_error(error: impl std::fmt::Display) -> IndexError {
 }
 
 impl View {
-    pub fn new(searcher: Searcher, fields: Fields) -> ::tantivy::Result<Self> {
-        let segments = searcher.segment_readers().iter().map(Columns::open);
+    /// The view of a commit; `before` is the one before it, of which it takes over what is the same.
+    pub fn new(
+        searcher: Searcher,
+        fields: Fields,
+        before: Option<&Self>,
+    ) -> ::tantivy::Result<Self> {
+        let known = before.map_or(&[][..], |before| &before.segments);
+        let segments = searcher.segment_readers().iter().map(|reader| {
+            match known.iter().find(|columns| columns.segment == reader.segment_id()) {
+                Some(columns) => Ok(columns.clone()),
+                None => Columns::open(reader).map(Arc::new),
+            }
+        });
         let segments = segments.collect::<::tantivy::Result<_>>()?;
         Ok(Self { searcher, fields, segments, counts: OnceLock::new() })
     }
@@ -100,7 +118,7 @@ impl View {
     /// The segments, each with its number and its columns.
     pub fn segments(&self) -> impl Iterator<Item = (u32, &SegmentReader, &Columns)> {
         let readers = self.searcher.segment_readers().iter().zip(&self.segments);
-        readers.zip(0..).map(|((reader, columns), ord)| (ord, reader, columns))
+        readers.zip(0..).map(|((reader, columns), ord)| (ord, reader, columns.as_ref()))
     }
 
     pub fn counts(&self) -> Counts {

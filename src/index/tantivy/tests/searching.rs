@@ -5,6 +5,39 @@ use crate::search::query::{Bounds, parse};
 use crate::search::ranking::Ranking;
 
 #[test]
+fn what_a_scope_shows_is_the_same_by_one_and_by_many_and_over_commits() {
+    let hidden = |at: &usize| at.is_multiple_of(3);
+    let uri = |at: usize| format!("x://{}/{at}", if hidden(&at) { "secret" } else { "open" });
+    let one = |at: usize| entry("one", &uri(at), &[&format!("word n{at}")]);
+    let exclude = crate::config::globs(&["**/secret/**".into()]).unwrap();
+    let scope = Arc::new(Clause { exclude, ..Clause::default() });
+    let shows = |store: &TantivyStore, clause: &Arc<Clause>, expected: &BTreeSet<usize>| {
+        let hits = found_within(store, "word", Filter::default().and(clause.clone()));
+        let numbers = hits.iter().map(|hit| hit.rsplit('/').next().unwrap().parse().unwrap());
+        assert_eq!(&numbers.collect::<BTreeSet<usize>>(), expected);
+        assert_eq!(hits.len(), expected.len());
+    };
+    // More than are decided one by one; the second time they are known.
+    let store = store((0..800).map(one).collect());
+    let mut expected: BTreeSet<usize> = (0..800).filter(|at| !hidden(at)).collect();
+    for _ in 0..2 {
+        shows(&store, &scope, &expected);
+    }
+    // Some in a new segment, some gone from the old one.
+    let mut changes: Vec<Change> = (800..900).map(|at| replace(one(at))).collect();
+    changes.extend((0..50).map(|at| Change::Remove(key("one", &uri(at)))));
+    apply(&store, changes);
+    expected.extend((800..900).filter(|at| !hidden(at)));
+    expected.retain(|at| *at >= 50);
+    shows(&store, &scope, &expected);
+    // Another scope isn't taken for the first, whatever place it has in memory.
+    for at in [100, 301, 500] {
+        let only = Arc::new(Clause { uri_prefix: Some(uri(at)), ..Clause::default() });
+        shows(&store, &only, &BTreeSet::from([at]));
+    }
+}
+
+#[test]
 fn names_titles_descriptions_and_uris_are_found() {
     let mut skipped = entry("shop", "shop:///img/return%20label.png", &[]);
     skipped.outcome = Outcome::Skipped("image/png has no text".into());
