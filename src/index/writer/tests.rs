@@ -16,6 +16,8 @@ struct Fake {
     fails_to_commit: AtomicBool,
     /// Held by a test to keep the writer busy in `commit`.
     gate: Mutex<()>,
+    /// Commits that were begun, though they may wait at the gate.
+    begun: AtomicUsize,
 }
 
 fn broken() -> IndexError {
@@ -32,6 +34,7 @@ impl IndexStore for Fake {
     }
 
     fn commit(&self) -> Result<(), IndexError> {
+        self.begun.fetch_add(1, SeqCst);
         let _gate = lock(&self.gate);
         if self.fails_to_commit.load(SeqCst) {
             return Err(broken());
@@ -304,7 +307,7 @@ async fn a_ping_is_answered_by_a_writer_that_waits_and_not_by_one_that_is_stuck(
         let handle = handle.clone();
         async move { handle.apply(vec![change("a")]).await }
     });
-    while lock(&store.pending).is_empty() {
+    while store.begun.load(SeqCst) == 0 {
         tokio::task::yield_now().await;
     }
     let ping = handle.ping();
