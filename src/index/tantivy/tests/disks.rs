@@ -27,7 +27,11 @@ enum Records {
 
 /// A disk in memory that tells what is safe from what isn't yet.
 #[derive(Clone, Default)]
-struct Disk(Arc<Mutex<Platters>>);
+struct Disk {
+    platters: Arc<Mutex<Platters>>,
+    /// The real one's are the kernel's: no operations of the disk, and gone with the process.
+    locks: RamDirectory,
+}
 
 #[derive(Default)]
 struct Platters {
@@ -122,11 +126,11 @@ impl Disk {
             platters.names.insert(path, platters.files.len() - 1);
         }
         platters.safe_names = platters.names.clone();
-        Self(Arc::new(Mutex::new(platters)))
+        Self { platters: Arc::new(Mutex::new(platters)), locks: RamDirectory::default() }
     }
 
     fn platters(&self) -> std::sync::MutexGuard<'_, Platters> {
-        lock(&self.0)
+        lock(&self.platters)
     }
 
     fn open(&self) -> ::tantivy::Result<TantivyStore> {
@@ -232,9 +236,8 @@ impl Directory for Disk {
         Ok(())
     }
 
-    /// The real one's are the kernel's, and end with the process.
-    fn acquire_lock(&self, _: &Lock) -> Result<DirectoryLock, LockError> {
-        Ok(DirectoryLock::from(Box::new(())))
+    fn acquire_lock(&self, lock: &Lock) -> Result<DirectoryLock, LockError> {
+        self.locks.acquire_lock(lock)
     }
 
     fn watch(&self, _: WatchCallback) -> ::tantivy::Result<WatchHandle> {
