@@ -8,11 +8,12 @@ use tracing_subscriber::fmt::MakeWriter;
 use super::{progress, text};
 
 /// What is logged unless RESDEX_LOG says otherwise. What of rmcp matters becomes an error of ours;
-/// tantivy warns of merges that a commit has overtaken, which is no harm.
-const DEFAULT: &str = "info,rmcp=off,tantivy=error,tokio_cron_scheduler=warn";
+/// tantivy warns of merges that a commit has overtaken, which is no harm; and the scheduler takes each alarm
+/// that has rung and is put away for a fault.
+const DEFAULT: &str = "info,rmcp=off,tantivy=error,tokio_cron_scheduler=off";
 
 /// On a terminal the bars and their calm line tell the rest.
-const ON_A_TERMINAL: &str = "warn,rmcp=off";
+const ON_A_TERMINAL: &str = "warn,rmcp=off,tantivy=error,tokio_cron_scheduler=off";
 
 /// Sets up the log for this process; a second call changes nothing.
 ///
