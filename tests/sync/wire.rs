@@ -67,7 +67,9 @@ async fn a_line_without_end_ends_the_child() {
             Some(bench.status("s")).filter(|status| status.state == ServerState::Backoff)
         })
         .await;
-    assert!(status.last_error.is_some());
+    let message = status.last_error.unwrap().message;
+    assert!(message.contains("a line that doesn't end"), "{message}");
+    assert!(message.contains("65536 bytes"), "{message}");
     bench.stop("s").await;
     bench.children.close();
     bench.children.wait().await;

@@ -99,6 +99,13 @@ impl Hints {
         self.mark(|marks| marks.closed = Some(first));
     }
 
+    /// The session is going to end for this reason; it has when [`Hints::closed`] says so, whatever
+    /// reason it gives.
+    pub fn ends(&self, reason: impl Into<String>) {
+        let mut ending = self.ending.lock().unwrap_or_else(PoisonError::into_inner);
+        ending.get_or_insert(reason.into());
+    }
+
     /// Why the session has ended, if it has.
     pub fn ending(&self) -> Option<String> {
         self.ending.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -157,5 +164,10 @@ mod tests {
         hints.closed("first");
         hints.closed("second");
         assert_eq!(hints.take().await.closed.as_deref(), Some("first"));
+        let hints = Hints::default();
+        hints.ends("before");
+        assert!(hints.marks.lock().unwrap().is_empty());
+        hints.closed("then");
+        assert_eq!(hints.take().await.closed.as_deref(), Some("before"));
     }
 }

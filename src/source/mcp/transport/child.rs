@@ -182,15 +182,20 @@ async fn listen(mut stderr: impl AsyncRead + Unpin, words: Arc<Mutex<VecDeque<u8
     }
 }
 
-/// The last lines that a child wrote to stderr, controls aside.
+/// The last lines that a child wrote to stderr, controls aside: enough for a message to a person.
 fn last_words(words: &Mutex<VecDeque<u8>>) -> String {
     const LINES: usize = 5;
+    const CHARS: usize = 600;
     let bytes: Vec<u8> =
         words.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
     let text = String::from_utf8_lossy(&bytes);
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let shown = lines[lines.len().saturating_sub(LINES)..].join(" ⏎ ");
-    shown.chars().filter(|c| !c.is_control()).collect()
+    let shown: Vec<char> = shown.chars().filter(|c| !c.is_control()).collect();
+    match shown.len().checked_sub(CHARS) {
+        None | Some(0) => shown.into_iter().collect(),
+        Some(over) => std::iter::once('…').chain(shown.into_iter().skip(over)).collect(),
+    }
 }
 
 fn obituary(status: std::io::Result<Option<ExitStatus>>, words: &str) -> String {
@@ -289,19 +294,22 @@ mod tests {
 
     #[tokio::test]
     async fn much_on_stderr_is_drained_and_forgotten() {
-        let hints = Arc::new(Hints::default());
-        let closed = CancellationToken::new();
-        let script = "i=0; while [ $i -lt 2000 ]; do echo 0123456789012345678901234567890123456789 >&2; i=$((i+1)); done; echo end >&2";
-        let _child = start(
-            &sh(script),
-            Grace::default(),
-            hints.clone(),
-            closed.clone(),
-            &TaskTracker::new(),
-        )
-        .unwrap();
-        closed.cancelled().await;
-        let reason = hints.take().await.closed.unwrap();
-        assert!(reason.ends_with("end") && reason.len() < 400, "{reason}");
+        let lines = "i=0; while [ $i -lt 2000 ]; do echo 0123456789012345678901234567890123456789 >&2; i=$((i+1)); done; echo end >&2";
+        let one_line = "head -c 20000 /dev/zero | tr '\\0' E >&2; echo end >&2";
+        for (script, most) in [(lines, 400), (one_line, 700)] {
+            let hints = Arc::new(Hints::default());
+            let closed = CancellationToken::new();
+            let child = start(
+                &sh(script),
+                Grace::default(),
+                hints.clone(),
+                closed.clone(),
+                &TaskTracker::new(),
+            );
+            let _child = child.unwrap();
+            closed.cancelled().await;
+            let reason = hints.take().await.closed.unwrap();
+            assert!(reason.ends_with("end") && reason.len() < most, "{reason}");
+        }
     }
 }

@@ -137,10 +137,7 @@ async fn read_all(
             read = reader.read(&mut buffer) => read.unwrap_or(0),
             () = closed.cancelled() => break,
         };
-        let fed = match read {
-            0 => Err(()),
-            n => lines.feed(&buffer[..n], &mut |line| take(line, &mut messages)).map_err(drop),
-        };
+        let fed = lines.feed(&buffer[..read], &mut |line| take(line, &mut messages));
         if read == 0
             && let Some(line) = lines.rest()
         {
@@ -156,6 +153,12 @@ async fn read_all(
             }
         }
         if fed.is_err() {
+            hints.ends(format!(
+                "it wrote a line that doesn't end; a message has {} bytes at most (limits.max_message_bytes)",
+                limits.bytes
+            ));
+        }
+        if read == 0 || fed.is_err() {
             break;
         }
     }
