@@ -55,6 +55,25 @@ pub fn cut(text: &str, matches: &[Match], max_chars: usize) -> Snippet {
     Snippet { text: shown.text, highlights: shown.highlights, bytes }
 }
 
+/// The best window of a snippet, for those who have less room; `highlights` as in [`Snippet`].
+pub fn shorten(snippet: &str, highlights: &[(usize, usize)], max_chars: usize) -> String {
+    let starts: Vec<usize> =
+        snippet.char_indices().map(|(at, _)| at).chain([snippet.len()]).collect();
+    let mut words: Vec<String> = vec![];
+    let matches = highlights.iter().filter_map(|(from, to)| {
+        let bytes = *starts.get(*from)?..*starts.get(*to)?;
+        let word = snippet.get(bytes.clone())?.to_lowercase();
+        let known = words.iter().position(|other| *other == word);
+        let number = known.unwrap_or(words.len());
+        if known.is_none() {
+            words.push(word);
+        }
+        Some(Match { bytes, word: number as u32, weight: 1.0 })
+    });
+    let matches: Vec<Match> = matches.collect();
+    cut(snippet, &matches, max_chars).text
+}
+
 /// Joins snippets of different texts, one below the other; the place is the second's.
 pub fn below(first: Snippet, second: Snippet) -> Snippet {
     if first.text.is_empty() || second.text.is_empty() {

@@ -33,6 +33,34 @@ fn marked(snippet: &Snippet) -> String {
 }
 
 #[test]
+fn a_snippet_is_shortened_around_what_matched_in_it() {
+    for (text, words, room, expected) in [
+        ("All of it. It fits.", &["fits"][..], 40, "All of it. It fits."),
+        (
+            "# 退款说明\n本页供客服查阅。\n退款期限为三十天。",
+            &["退款", "期限"],
+            12,
+            "退款期限为三十天。",
+        ),
+        (
+            "Opening words first. The deadline is near. More follows.",
+            &["deadline"],
+            26,
+            "The deadline is near.",
+        ),
+        ("สวัสดีครับ\nการคืนเงินใช้เวลา 14 วัน", &["คืนเงิน"], 26, "การคืนเงินใช้เวลา 14 วัน"),
+        ("Nothing matched here. At all.", &[], 24, "Nothing matched here."),
+    ] {
+        let Snippet { text, highlights, .. } = cut(text, &matches(text, words), MAX_CHARS);
+        let highlights: Vec<(usize, usize)> =
+            highlights.iter().map(|(from, to)| (*from as usize, *to as usize)).collect();
+        assert_eq!(shorten(&text, &highlights, room), expected);
+    }
+    // Places that aren't of the text do no harm.
+    assert_eq!(shorten("a b", &[(1, 9), (2, 1)], 9), "a b");
+}
+
+#[test]
 fn the_window_is_cut_around_what_matched() {
     // (text, words, characters, expected)
     let cases = [

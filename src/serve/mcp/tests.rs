@@ -117,6 +117,9 @@ async fn tools_have_the_shape_that_connectors_know() {
         let first = &found["results"][0];
         assert_eq!(first["id"], "handbook:///refunds.md");
         assert_eq!((&first["title"], &first["url"]), (&json!("Refunds"), &first["id"]));
+        // Alone it has the room of all: whole.
+        let text = first["text"].as_str().unwrap();
+        assert!(text.contains("A refund takes 14 days."), "{text}");
         let (_, shared) = call(&client, "search", json!({"query": "two"})).await;
         assert_eq!(shared["results"][0]["id"], "resdex://handbook/shared%3A%2F%2Fnote");
         let trace = app.traced(&Caller::owner("test"), &TraceQuery::default()).unwrap().entries;

@@ -8,19 +8,21 @@ use serde_json::{Value, json};
 
 use super::super::App;
 use super::super::api::{Hit, ReadRequest, ReadResponse, SearchRequest};
-use super::super::cut;
 use super::super::error::ApiError;
 use super::super::scope::Caller;
 use super::handler::{meant, shown};
 use crate::chunk::estimate_tokens;
 use crate::model::{ResourceKey, ServerName};
+use crate::search::snippet;
 
 /// Results of a search when nobody says: what is read next is one of the first.
 const RESULTS: u64 = 5;
 /// Tokens of a fetch when nobody says.
 const FETCHED: u64 = 8_000;
-/// Tokens of a result's text, about.
-const SNIPPET: usize = 60;
+/// Tokens of all results' texts, about, shared among them.
+const TEXTS: usize = 300;
+/// Tokens of a result's text where many share, about.
+const TEXT: usize = 60;
 
 pub fn all() -> Vec<Tool> {
     let schema = |value: Value| match value {
@@ -139,14 +141,14 @@ async fn search(
         hits.collect::<Result<Vec<_>, ApiError>>()
     });
     let found = found.await?;
-    let short =
-        |hit: &Hit| cut::budget(&hit.passage.snippet, SNIPPET, &estimate_tokens).text.to_owned();
+    let share = TEXTS.checked_div(found.len()).unwrap_or(TEXTS).max(TEXT);
     let lines = |hit: &Hit| {
         let lines = hit.passage.start_line.zip(hit.passage.end_line);
         lines.map(|(from, to)| format!("{from}-{to}"))
     };
     let result = |(uri, hit): &(String, Hit)| {
-        let mut result = json!({"id": uri, "title": hit.title, "url": uri, "text": short(hit)});
+        let mut result =
+            json!({"id": uri, "title": hit.title, "url": uri, "text": short(hit, share)});
         // So that what is read next can be the passage alone.
         if let Some(lines) = lines(hit) {
             result["lines"] = lines.into();
@@ -171,6 +173,17 @@ async fn search(
     let text = json!({"results": results});
     let structured = json!({"results": results, "links": links, "untrusted": true});
     Ok(answer(&text, structured))
+}
+
+/// What of a hit's snippet shows most of what matched, in about so many tokens.
+fn short(hit: &Hit, tokens: usize) -> String {
+    let snippet = &hit.passage.snippet;
+    let all = estimate_tokens(snippet);
+    if all <= tokens {
+        return snippet.clone();
+    }
+    let chars = snippet.chars().count() * tokens / all;
+    snippet::shorten(snippet, &hit.passage.highlights, chars)
 }
 
 async fn fetch(
