@@ -135,7 +135,10 @@ fn allows(clause: &Clause, key: &[u8]) -> bool {
 /// What clauses let through of a segment, kept for as long as the clauses are in use: those of scopes until
 /// the config changes, those of one request until it is answered.
 #[derive(Default)]
-pub struct Decided(Mutex<Vec<(Weak<Clause>, Arc<[bool]>)>>);
+pub struct Decided(Mutex<Vec<Known>>);
+
+/// A clause, with what it lets through.
+type Known = (Weak<Clause>, Arc<[bool]>);
 
 impl Decided {
     fn known(&self, clause: &Arc<Clause>) -> Option<Arc<[bool]>> {
@@ -158,7 +161,7 @@ impl Decided {
         Ok(all)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<(Weak<Clause>, Arc<[bool]>)>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Known>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
