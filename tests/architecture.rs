@@ -60,7 +60,7 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("index.rs", "search::ranking", "the store's request holds it; pure data"),
     ("index/tantivy/query.rs", "search::ranking", "the request's factors, applied"),
     ("index/tantivy/statistics.rs", "search::ranking", "the request's factors, applied"),
-    ("index/tantivy/collect.rs", "search::filter", "the request's filter, applied"),
+    ("index/tantivy/visible.rs", "search::filter", "the request's filter, applied"),
     ("index/tantivy/query.rs", "search::query", "the request's query, translated"),
     ("index/tantivy.rs", "extract", "its VERSION, for the fingerprint"),
     ("index/tantivy.rs", "chunk", "its VERSION, for the fingerprint"),
