@@ -283,6 +283,25 @@ fn snippets_keep_sentences_and_words_whole() {
 }
 
 #[test]
+fn a_sentence_without_spaces_is_cut_between_words() {
+    use icu_segmenter::{WordSegmenter, options::WordBreakInvariantOptions};
+    let sentence = "ระยะเวลาคืนเงินคือสามสิบวันหลังจากได้รับสินค้าและลูกค้าต้องเก็บใบเสร็จรับเงินไว้เป็นหลักฐาน";
+    let filler = "พนักงานทุกคนมีสิทธิ์ลาพักร้อนและต้องแจ้งหัวหน้างานล่วงหน้าอย่างน้อยเจ็ดวันทำการ";
+    let text = format!("{}{sentence}{}", filler.repeat(8), filler.repeat(8));
+    let store = texts(&[&text]);
+    let answer = ask(&store, "ระยะเวลาคืนเงิน");
+    let passage = &answer.hits[0].passages[0];
+    let breaks: Vec<usize> = WordSegmenter::new_dictionary(WordBreakInvariantOptions::default())
+        .segment_str(&text)
+        .collect();
+    let snippet = passage.snippet.trim_matches('…');
+    let at = text.find(snippet).unwrap();
+    for end in [at, at + snippet.len()] {
+        assert!(breaks.contains(&end), "cut within a word: {snippet}");
+    }
+}
+
+#[test]
 fn a_hits_heading_path_is_that_of_its_passage() {
     let filler =
         "Another paragraph that says nothing of it at all, only to fill the chunk. ".repeat(30);
