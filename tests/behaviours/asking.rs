@@ -328,3 +328,47 @@ fn a_hits_heading_path_is_that_of_its_passage() {
         assert!(line.contains(first), "{query}: line {} is {line:.80}", passage.lines.0);
     }
 }
+
+#[test]
+fn the_last_word_may_be_unfinished() {
+    let store = texts(&[
+        "The configuration lives in a file.",
+        "Configured printers answer at once.",
+        "Конфигурация хранится в файле.",
+        "Die Einstellungen liegen in einer Datei.",
+        "Call getUserName before you go.",
+        "الإعدادات محفوظة في ملف",
+        "सेटिंग्स फ़ाइल में हैं",
+        "Nothing else is confirmed here.",
+    ]);
+    check(
+        &store,
+        &[
+            ("file conf", 0),
+            ("the configurat", 0),
+            ("where does the configuratio", 0),
+            ("once prin", 1),
+            ("файл конфиг", 2),
+            ("конфигурац", 2),
+            ("Einstell", 3),
+            ("getUser", 4),
+            ("call getuserna", 4),
+            ("الإعد", 5),
+            ("सेटि", 6),
+            ("confir", 7),
+        ],
+    );
+    // What goes on in several ways finds them all, and says which word of the text it took.
+    let answer = ask(&store, "con");
+    let mut found = uris(&answer);
+    found.sort_unstable();
+    assert_eq!(found, ["t:///0", "t:///1", "t:///7"]);
+    assert!(highlighted(&ask(&store, "confi").hits[0]).to_lowercase().starts_with("confi"));
+    // Only the last word, only one that occurs nowhere, and none that a sign ends.
+    for (query, expected) in [("pri nothing", 1), ("file", 1), ("pri", 1), ("pri?", 0)] {
+        let found = ask(&store, query);
+        assert_eq!(found.hits.len(), expected, "{query}: {:?}", uris(&found));
+    }
+    // What the caller can't see doesn't complete anything.
+    assert!(ask(&store, "pri uri:t:///5").hits.is_empty());
+}
