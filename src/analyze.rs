@@ -36,7 +36,7 @@ use parts::Part;
 use stem::Stems;
 
 /// Changes whenever the same text gives other terms; part of the index's fingerprint.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Words of more bytes are no words (base64, hashes, minified code); they take a position, no term.
 const MAX_WORD: usize = 64;

@@ -55,8 +55,8 @@ static LANGUAGES: [Language; 14] = [
     ),
     // German
     language(
-        "aber als am auch auf aus bei bin bis bitte da dass dein dem der des dich dir doch du durch ein eine \
-     einem einen einer eines er es euch für haben habe hatte ich ihm ihn ihr ihre ihren ihrer im ist ja \
+        "aber als am an auch auf aus bei bin bis bitte da dass dein dem der des dich dir doch du durch ein eine \
+     einem einen einer eines er es euch für haben habe hatte ich ihm ihn ihr ihre ihren ihrer im in ist ja \
      kann kannst können mein meine meinen meiner mich mir mit muss müssen nach nicht noch nur oder ohne \
      sehr sein seine seit sich sie sind soll sollte über um und uns unser unter vom von vor wann warum \
      was welche welchem welchen welcher welches wenn wer werden wie wieso wieviel wir wird wo woher wohin \
@@ -66,7 +66,7 @@ static LANGUAGES: [Language; 14] = [
     ),
     // French
     language(
-        "au aux avec ce ces cette comment dans de des du elle elles en est et être eux il ils je la le les \
+        "a au aux avec ce ces cette comment dans de des du elle elles en est et être eux il ils je la le les \
      leur leurs lui ma mais mes mon ne nos notre nous on ont ou où par pas pour pourquoi qu quand que quel \
      quelle quelles quels qui quoi sa sans se ses si sont sous sur ta te tes toi tu un une vos votre \
      vous combien était été peut doit fait",
@@ -75,8 +75,8 @@ static LANGUAGES: [Language; 14] = [
     ),
     // Spanish and Portuguese
     language(
-        "al como cómo con cual cuál cuales cuáles cuando cuándo cuanto cuánto cuánta cuántos cuántas del desde \
-     donde dónde e el ella ellos entre es esa ese eso esta está están este esto estos fue fueron ha \
+        "a al como cómo con cual cuál cuales cuáles cuando cuándo cuanto cuánto cuánta cuántos cuántas de del desde \
+     donde dónde e el ella ellos en entre es esa ese eso esta está están este esto estos fue fueron ha \
      hay hasta la las lo los más mi muy nuestro o para pero por porque puede puedo que qué quien quién \
      quiénes según ser sobre su sus también tiene un una unos y ya yo à ao aos às as com da das do \
      dos ela ele eles em essa esse está eu foi foram isso isto mais mas meu minha muito na nas não no nos \
@@ -87,8 +87,8 @@ static LANGUAGES: [Language; 14] = [
     ),
     // Italian and Dutch
     language(
-        "agli al alla alle anche che chi cosa cui da dal dalla degli dei del della delle dello di dove e \
-     essere fu gli ha hanno i il io la le lo loro ma nel nella nelle noi non per perché più quale quali \
+        "a agli al alla alle anche che chi cosa cui da dal dalla degli dei del della delle dello di dove e \
+     essere fu gli ha hanno i il in io la le lo loro ma nel nella nelle noi non per perché più quale quali \
      quando quanto quanti questa questo sono sua sul sulla tra tu un una uno voi aan als bij dat de deze \
      dit een en er geen haar heb heeft het hij hoe hoeveel ik is je kan maar met mijn naar niet nog of \
      om ons onze ook op te tot uit veel voor waar waarom wanneer wat welk welke wie wij worden wordt \

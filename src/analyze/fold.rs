@@ -87,6 +87,13 @@ impl Folded {
             'ى' if body => self.put('ي', from, to),
             'ی' => self.put('ي', from, to),
             'ک' => self.put('ك', from, to),
+            // Dots for sounds of other languages, and the two signs of a nasal vowel, are typed at will.
+            '\u{093C}' if body => {}
+            '\u{0901}' if body => self.put('\u{0902}', from, to),
+            '\u{0915}'..='\u{092E}' if body => {
+                self.replace_nasal(c);
+                self.put(c, from, to);
+            }
             // The dictionary of Thai words has these two as one, as they're typed.
             '\u{0E32}' if self.last == Some('\u{0E4D}') => {
                 if let Some(len) = self.text.len().checked_sub('\u{0E4D}'.len_utf8()) {
@@ -112,6 +119,24 @@ impl Folded {
             }
             _ => self.put(ascii_digit(c).unwrap_or(c), from, to),
         }
+    }
+
+    /// A nasal without a vowel before a stop of its own place is also written as a dot (हिन्दी, हिंदी).
+    fn replace_nasal(&mut self, stop: char) {
+        let nasal = match stop {
+            'क'..='घ' => 'ङ',
+            'च'..='झ' => 'ञ',
+            'ट'..='ढ' => 'ण',
+            'त'..='ध' => 'न',
+            'प'..='भ' => 'म',
+            _ => return,
+        };
+        let before = self.text.strip_suffix('\u{094D}').and_then(|text| text.strip_suffix(nasal));
+        let Some(length) = before.map(str::len) else { return };
+        let (from, to) = self.span(length, self.text.len());
+        self.text.truncate(length);
+        self.spans.truncate(length);
+        self.put('\u{0902}', from, to);
     }
 
     fn put_base(&mut self, c: char, from: usize, to: usize) {

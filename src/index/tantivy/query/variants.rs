@@ -8,7 +8,7 @@ use ::tantivy::query::{FuzzyTermQuery, Occur, PhraseQuery};
 use ::tantivy::schema::{Field, Term};
 
 use super::{Clauses, Compiler, Occurs, in_fields, learn};
-use crate::analyze::QueryTerm;
+use crate::analyze::{QueryTerm, is_common};
 use crate::index::IndexError;
 use crate::index::tantivy::view::read_error;
 use crate::index::tantivy::words::{Meaning, Words};
@@ -22,8 +22,13 @@ const MIN_TYPED: usize = 3;
 /// Forms of a word begin with as many letters, and with this share of the longer one's.
 const MIN_BEGINNING: usize = 4;
 const MIN_ALIKE: f32 = 0.5;
+/// Letters of a short ending, and of what it ends.
+const MAX_ENDING: usize = 2;
+const MIN_STEM: usize = 6;
 /// Letters that the other part of a compound has at least.
 const MIN_PART: usize = 4;
+/// And its first part, since many words begin like a short one.
+const MIN_FIRST_PART: usize = 5;
 
 impl Compiler<'_> {
     /// Adds the ways in which a word reads as two, for which there are documents.
@@ -75,9 +80,12 @@ impl Compiler<'_> {
         // As it is folded, without the endings that the stemmer of the script knows.
         let stem = term.term.as_str();
         let mut known = self.occurs(stem)?.frequency;
-        let mut forms = self.beginning_alike(stem)?;
+        let mut forms = self.beginning_alike(stem, typed)?;
         if self.statistics.languages.is_compounding() {
             forms.extend(self.last_part(typed)?);
+            if known == 0 {
+                forms.extend(self.first_part(typed)?);
+            }
         }
         for (form, alike) in forms {
             let occurs = self.occurs(&form)?;
@@ -166,23 +174,42 @@ impl Compiler<'_> {
     }
 
     /// Terms that share their beginning with a word, the most alike first, with how much they share.
-    fn beginning_alike(&self, word: &str) -> Result<Vec<(String, f32)>, IndexError> {
-        let length = word.chars().count();
-        let least = MIN_BEGINNING.max((length as f32 * MIN_ALIKE).ceil() as usize);
-        let Some(beginning) = chars(word, least).filter(|_| length >= MIN_BEGINNING) else {
-            return Ok(vec![]);
-        };
+    ///
+    /// Whole words are compared, too: the stemmer of the script takes letters for an ending that other
+    /// forms go on from (`iade`, of which `iad` is indexed, and `iadesi`).
+    fn beginning_alike(&self, stem: &str, typed: &str) -> Result<Vec<(String, f32)>, IndexError> {
         let mut alike: HashMap<String, f32> = HashMap::new();
-        self.each_beginning_with(self.fields.body, beginning, &mut |term, _| {
-            let shared = word.chars().zip(term.chars()).take_while(|(a, b)| a == b).count();
-            let longer = length.max(term.chars().count());
-            // A compound that begins with the whole word has it whole.
-            let share = if shared == length { 0.8_f32 } else { 0.0 };
-            let share = share.max(shared as f32 / longer as f32);
-            if share >= MIN_ALIKE && term.chars().all(char::is_alphabetic) {
-                alike.insert(term.to_owned(), share);
-            }
-        })?;
+        for (field, word) in
+            [(self.fields.body, stem), (self.fields.word, typed.to_lowercase().as_str())]
+        {
+            let length = word.chars().count();
+            let least = MIN_BEGINNING.max((length as f32 * MIN_ALIKE).ceil() as usize);
+            let Some(beginning) = chars(word, least) else { continue };
+            self.each_beginning_with(field, beginning, &mut |term, _| {
+                let shared = word.chars().zip(term.chars()).take_while(|(a, b)| a == b).count();
+                let longer = length.max(term.chars().count());
+                // A compound that begins with the whole word has it whole; and where little but an
+                // ending is missing of a word, many endings may follow in the other (`çalışana`,
+                // `çalışanlarımızın`).
+                let share = match length - shared {
+                    0 => 0.8_f32,
+                    1..=MAX_ENDING if shared >= MIN_STEM => 0.6,
+                    _ => 0.0,
+                };
+                let share = share.max(shared as f32 / longer as f32);
+                if share < MIN_ALIKE || !term.chars().all(char::is_alphabetic) {
+                    return;
+                }
+                let term = match field == self.fields.word {
+                    true => self.pool.with(|analyzer| analyzer.word(term)),
+                    false => Some(term.to_owned()),
+                };
+                if let Some(term) = term {
+                    let most = alike.entry(term).or_default();
+                    *most = share.max(*most);
+                }
+            })?;
+        }
         let mut alike: Vec<(String, f32)> = alike.into_iter().collect();
         alike.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         alike.truncate(MAX_EXPANSIONS);
@@ -198,6 +225,24 @@ impl Compiler<'_> {
         for start in starts.get(MIN_PART..end).unwrap_or_default() {
             let part = self.pool.with(|analyzer| analyzer.word(&word[*start..]));
             if let Some(part) = part
+                && self.occurs(&part)?.frequency > 0
+            {
+                return Ok(Some((part, ALIKE)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The longest word with which a compound begins, with the `s` that may join it to the next. It tells
+    /// less than the last, which it only narrows.
+    fn first_part(&self, word: &str) -> Result<Option<(String, f32)>, IndexError> {
+        const ALIKE: f32 = 0.4;
+        let word = word.to_lowercase();
+        let ends: Vec<usize> = word.char_indices().map(|(at, _)| at).collect();
+        let end = (ends.len() + 1).saturating_sub(MIN_PART);
+        for end in ends.get(MIN_FIRST_PART..end).unwrap_or_default().iter().rev() {
+            let part = self.pool.with(|analyzer| analyzer.word(&word[..*end]));
+            if let Some(part) = part.filter(|_| !is_common(&word[..*end]))
                 && self.occurs(&part)?.frequency > 0
             {
                 return Ok(Some((part, ALIKE)));
@@ -225,7 +270,10 @@ impl Compiler<'_> {
             }
         }
         // Of near spellings the one of about this length, then the commonest, is the likeliest.
+        // Nobody mistypes the first letter and leaves out the end (`haus` isn't `ausgelegt`).
         let length = word.chars().count();
+        let begins_alike = |term: &str| term.chars().next() == word.chars().next();
+        near.retain(|term, _| begins_alike(term) || term.chars().count() <= length + 1);
         let mut near: Vec<(String, u64)> = near.into_iter().collect();
         near.sort_by_cached_key(|(term, frequency)| {
             (term.chars().count().abs_diff(length), u64::MAX - frequency, term.clone())
