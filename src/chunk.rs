@@ -24,7 +24,7 @@ use merge::{Merger, Piece};
 use tokens::UNIT;
 
 /// Changes whenever the same document gives other chunks; part of the index's fingerprint.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// A section of at most this cost stays whole, and larger ones are cut into the fewest pieces that
 /// are not above it, which makes them about 400 tokens.

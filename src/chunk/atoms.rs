@@ -316,6 +316,7 @@ impl Builder<'_> {
             Format::Code if indent == 0 || blank => Cut::Good,
             Format::Code if indent <= 4 => Cut::Fair,
             Format::Code => Cut::Poor,
+            Format::Lines if blank && indent == 0 => Cut::Best,
             Format::Lines if indent == 0 => Cut::Good,
             Format::Lines => Cut::Poor,
             _ if blank => Cut::Best,

@@ -299,8 +299,8 @@ fn lines_and_code_are_cut_where_they_may_be() {
         "application/yaml",
         &yaml,
         expect![[r#"
-            1-84 307 tokens [] key0: …   port: 27
-            85-180 373 tokens [] key28: …   port: 59
+            1-94 400 tokens [] key0.name: server 0 … key30.port: 30
+            95-180 397 tokens [] key31.name: server 31 … key59.port: 59
         "#]],
     );
 }

@@ -52,9 +52,10 @@ fn the_kind_comes_from_type_suffix_or_look() {
         ("x://a", None, "# Title\n\nwords\n\n## More", "text/markdown", Markdown),
         ("x://a", Some("text/plain"), "# Title\n\nwords\n\n## More", "text/markdown", Markdown),
         ("x://a.rs", None, "fn main() {}", "text/x-rust", Code),
-        ("x://a", Some("application/json"), "{\"a\": 1}", "application/json", Code),
-        ("x://a", Some("application/vnd.api+json"), "{}", "application/vnd.api+json", Code),
-        ("x://a", None, "{\"a\": 1}", "application/json", Code),
+        ("x://a", Some("application/json"), "{\"a\": 1}", "application/json", Lines),
+        ("x://a", Some("application/vnd.api+json"), "{}", "application/vnd.api+json", Lines),
+        ("x://a", Some("application/json"), "{ {{ x }} }", "application/json", Code),
+        ("x://a", None, "{\"a\": 1}", "application/json", Lines),
         ("x://a.jsonl", None, "{\"a\": 1}\n{}", "application/x-ndjson", Lines),
         ("x://a.csv", None, "a,b\n1,2", "text/csv", Lines),
         ("x://a", Some("text/csv"), "a,b\n1,2", "text/csv", Lines),
@@ -324,12 +325,10 @@ fn limits_cut_and_say_so() {
 #[test]
 fn lines_stay_those_of_the_text() {
     let rows = [
-        (
-            "x://a.json",
-            "{\n  \"title\": \"\\u9000\\u6b3e\\n\"\n}\n",
-            "{\n  \"title\": \"退款 \"\n}\n",
-        ),
-        ("x://a.yaml", "a: 1\r\n\r\nb: 2\r\n", "a: 1\r\n\r\nb: 2\r\n"),
+        ("x://a.json", "{\n  \"title\": \"\\u9000\\u6b3e\\n\"\n}\n", "\ntitle: 退款 \n\n"),
+        ("x://a.yaml", "a:\r\n\r\n  b: 2 # c\r\n", "\n\na.b: 2 # c\n"),
+        ("x://a.toml", "[a]\nb = \"返金\"\n", "[a]\na.b = \"返金\"\n"),
+        ("x://a.jsonl", "{\"a\": {\"b\": 1}}\n\n{\"a\": [2]}\n", "a.b: 1\n\na[0]: 2\n"),
         ("x://a.txt", "\u{feff}one\0nulword\ntwo\u{c}\n", "one nulword\ntwo \n"),
         ("x://a.log", "\x1b[31mERROR\x1b[0m x\n", "ERROR x\n"),
     ];
