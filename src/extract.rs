@@ -3,14 +3,16 @@
 //! By MIME type (parameters and case tolerated), else by the URI's suffix, else by looking at the
 //! content. What has no text says why. Must not know servers, the index or the clock.
 //!
-//! Lines are counted in the text that a read returns, so a part's text is that text, but for
-//! controls and JSON's escapes, which keep the lines. Markup is converted, and binary formats are opened.
+//! Lines are counted in the text that a read returns, so a part's text is that text, but for controls
+//! and the paths that values of JSON, YAML and TOML get, which keep the lines. Markup is converted, and
+//! binary formats are opened.
 //!
 //! What opens them may panic, overflow the stack or exhaust the memory over a hostile file:
 //! [`needs_worker`] tells what has to be extracted in a process of its own.
 
 mod clean;
 mod decode;
+mod flat;
 mod html;
 mod json;
 pub mod markdown;
@@ -31,7 +33,7 @@ use open::{Draft, Reader, Task};
 use outline::Outline;
 
 /// Changes whenever the same snapshot gives another document; part of the index's fingerprint.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// What could be made of a snapshot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -364,14 +366,21 @@ fn part(
             None => (Format::Code, Outline::default(), text),
         },
         Kind::Subtitles => (Format::Plain, Outline::default(), subtitles::convert(&text)),
-        Kind::Json | Kind::JsonLines => {
-            let text = match json::readable(&text) {
-                std::borrow::Cow::Borrowed(_) => text,
-                std::borrow::Cow::Owned(readable) => readable,
-            };
-            let format = if kind == Kind::Json { Format::Code } else { Format::Lines };
-            (format, Outline::default(), text)
-        }
+        Kind::Json => match flat::json::flatten(&text) {
+            Some(flat) => {
+                if !flat.keeps_lines {
+                    notes.push(
+                        "long lines of JSON are taken apart: lines count in the extracted text"
+                            .into(),
+                    );
+                }
+                (Format::Lines, Outline::default(), flat.text)
+            }
+            None => (Format::Code, Outline::default(), json::readable(&text).into_owned()),
+        },
+        Kind::JsonLines => (Format::Lines, Outline::default(), flat::json::flatten_lines(&text)),
+        Kind::Yaml => (Format::Code, Outline::default(), flat::yaml::flatten(&text)),
+        Kind::Toml => (Format::Code, Outline::default(), flat::toml::flatten(&text)),
         Kind::Config | Kind::Code => (Format::Code, Outline::default(), text),
         Kind::Csv | Kind::Log => (Format::Lines, Outline::default(), text),
         Kind::Plain | Kind::Binary => (Format::Plain, Outline::default(), text),

@@ -7,6 +7,7 @@
 mod archive;
 mod draft;
 mod epub;
+mod film;
 mod image;
 mod mail;
 mod media;

@@ -1,5 +1,7 @@
 //! Reads that fail, hang, come in parts, or hold what text shouldn't hold.
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::json;
 
 use crate::bench::Bench;
@@ -163,4 +165,131 @@ async fn uris_and_links_from_a_server_are_never_fetched() {
     assert_eq!(bench.uris("feldspar"), [secret.as_str()]);
     let connected = futures::FutureExt::now_or_never(listener.accept());
     assert!(connected.is_none(), "somebody came to fetch it");
+}
+
+/// A picture of one pixel, which a worker opens. What follows its end is none of it.
+fn picture(uri: &str, after: &str) -> serde_json::Value {
+    const GIF: &[u8] =
+        b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\xff\xff\xff,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;";
+    let bytes = [GIF, after.as_bytes()].concat();
+    json!([{"uri": uri, "mimeType": "image/gif", "blob": BASE64_STANDARD.encode(bytes)}])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_crashed_the_worker_is_skipped_until_it_changes() {
+    for (fault, words) in [
+        ("fault://panic", "is broken in an unexpected way"),
+        ("fault://overflow", "nested too deeply"),
+    ] {
+        let peer = Peer::of([("a://picture", ""), ("a://words", "feldspar")]);
+        // The content's own URI is what has the worker fail.
+        peer.state().contents.insert("a://picture".into(), picture(fault, ""));
+        let served = stdio::Served::new(peer.clone());
+        let bench = Bench::start(served.config("s", ERAS[0])).await;
+        let before = bench.live("s").await;
+        let row = |bench: &Bench| {
+            bench.resources("s").into_iter().find(|row| row.uri == "a://picture").unwrap()
+        };
+        let skipped = row(&bench);
+        assert!(
+            skipped.reason.as_ref().is_some_and(|reason| reason.contains(words)),
+            "{skipped:?}"
+        );
+        assert_eq!(bench.uris("feldspar"), ["a://words"]);
+
+        // It is looked at, and not tried, again while it stays what it is.
+        let reads = peer.reads("a://picture");
+        let after = bench.sync("s").await;
+        assert!(peer.reads("a://picture") > reads);
+        assert!(after.counts.unchanged >= before.counts.unchanged + 2);
+        assert_eq!(after.counts.indexed, before.counts.indexed);
+        assert_eq!(
+            (row(&bench).reason, row(&bench).indexed_at),
+            (skipped.reason, skipped.indexed_at)
+        );
+
+        peer.state().contents.insert("a://picture".into(), picture("a://picture", "changed"));
+        peer.updated("a://picture");
+        bench.until("it is indexed", |bench| row(bench).reason.is_none().then_some(())).await;
+        assert_eq!(bench.uris("GIF image"), ["a://picture"]);
+    }
+}
+
+/// A type is that of the content, whatever is declared, and what the config doesn't want is found by name.
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_types_are_corrected_and_unwanted_ones_are_named_only() {
+    let peer =
+        Peer::of([("a://words", ""), ("a://rows.csv", ""), ("a://picture", ""), ("a://page", "")]);
+    let text = |uri: &str, mime_type: &str, text: &str| json!([{"uri": uri, "mimeType": mime_type, "text": text}]);
+    {
+        let mut state = peer.state();
+        for (uri, declared, contents) in [
+            (
+                "a://words",
+                "application/pdf",
+                text("a://words", "application/pdf", "feldspar of words\n"),
+            ),
+            ("a://rows.csv", "text/plain", text("a://rows.csv", "text/plain", "feldspar,b\n1,2\n")),
+            ("a://picture", "text/plain", picture("a://picture", "")),
+            (
+                "a://page",
+                "Text/Markdown; charset=UTF-8",
+                text("a://page", "Text/Markdown; charset=UTF-8", "# Feldspar\n\nof pages\n"),
+            ),
+        ] {
+            let listed = state.listed.iter_mut().find(|item| item["uri"] == uri).unwrap();
+            listed["mimeType"] = declared.into();
+            state.contents.insert(uri.into(), contents);
+        }
+    }
+    let served = stdio::Served::new(peer.clone());
+    let policy = "mime_types = [\"text/*\"]\nexclude_mime_types = [\"text/csv\"]";
+    let bench = Bench::start(served.config("s", &format!("{}\n{policy}", ERAS[0]))).await;
+    bench.live("s").await;
+    let rows = bench.resources("s");
+    let row = |uri: &str| {
+        let row = rows.iter().find(|row| row.uri == uri).unwrap();
+        (row.mime_type.as_deref().unwrap_or_default(), row.reason.as_deref().unwrap_or_default())
+    };
+    assert_eq!(row("a://words"), ("text/plain", ""));
+    assert_eq!(row("a://page").1, "");
+    let (mime_type, reason) = row("a://rows.csv");
+    assert_eq!(mime_type, "text/csv");
+    assert!(reason.starts_with("text/csv isn't indexed by the config"), "{reason}");
+    let (mime_type, reason) = row("a://picture");
+    assert_eq!(mime_type, "image/gif");
+    assert!(reason.starts_with("image/gif isn't indexed by the config"), "{reason}");
+    assert_eq!(bench.uris("feldspar"), ["a://page", "a://words"]);
+    bench
+        .until("the wrong type is said", |bench| {
+            let warnings = bench.status("s").warnings;
+            warnings
+                .iter()
+                .any(|w| w.contains("of another MIME type") && w.contains("a://words"))
+                .then_some(())
+        })
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_a_text_over_the_limit_the_ends_are_found_and_it_is_said() {
+    let lines: String = (0..2000).map(|n| format!("line {n} of the log\n")).collect();
+    let (first, last) = lines.split_at(lines.len() / 2);
+    let log = format!("feldspar begins\n{first}orthoclase within\n{last}plagioclase ends\n");
+    let peer = Peer::of([("a://x.log", log.as_str()), ("a://x.rs", log.as_str())]);
+    let served = stdio::Served::new(peer.clone());
+    let bench = Bench::with_limits("max_text_bytes = \"16KiB\"", served.config("s", ERAS[0])).await;
+    bench.live("s").await;
+    assert_eq!(bench.uris("feldspar"), ["a://x.log", "a://x.rs"]);
+    assert_eq!(bench.uris("orthoclase"), Vec::<String>::new());
+    // Of logs the end says as much as the beginning, of code it doesn't.
+    assert_eq!(bench.uris("plagioclase"), ["a://x.log"]);
+    let app = std::sync::Arc::new(bench.app);
+    for (uri, note) in [("a://x.log", "lines in the middle"), ("a://x.rs", "only the first")] {
+        let request = serde_json::from_value(json!({"uri": uri, "extracted": true})).unwrap();
+        let caller = resdex::serve::scope::Caller::owner("test");
+        let read = app.read(&caller, request).await.unwrap();
+        assert!(read.truncated, "{uri}");
+        assert!(read.notes.iter().any(|said| said.contains(note)), "{:?}", read.notes);
+    }
 }
