@@ -1,6 +1,8 @@
 //! The writer on a store that counts and fails on command.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
 
 use super::*;
 use crate::index::{IndexStats, ResourcesPage, ResourcesRequest, StoreAnswer, StoreRequest};
