@@ -16,10 +16,10 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-pub use judge::{Found, FoundHit, HITS, Latency, judge};
-pub use run::{Bench, nonsense};
+pub use judge::{Found, FoundHit, HITS, Latency, Missed, judge, missed};
+pub use run::{Bench, CONTEXT, nonsense};
 pub use separation::{Separation, plot, separate};
-pub use set::{Id, Question, Set, questions};
+pub use set::{Id, Question, Set, questions, readable};
 
 /// Why something couldn't be measured, with the file and line where that is known.
 #[derive(Debug, thiserror::Error)]
@@ -57,4 +57,7 @@ pub struct Report {
     pub latency_ms: Latency,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relevance: Option<Separation>,
+    /// Of questions that the daemon was asked: those whose document doesn't come first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missed: Option<Vec<Missed>>,
 }

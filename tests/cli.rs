@@ -11,7 +11,7 @@ use std::sync::Arc;
 use clap::CommandFactory as _;
 use expect_test::expect_file;
 use resdex::chunk::chunk;
-use resdex::config::Config;
+use resdex::config::{Config, ScopeConfig};
 use resdex::index::tantivy::TantivyStore;
 use resdex::index::{Change, Entry, IndexStore as _};
 use resdex::model::{
@@ -212,7 +212,11 @@ impl Face {
         store.commit().unwrap();
         let control = Control::default();
         control.insert(ServerName::new("handbook").unwrap(), shared("handbook"));
-        let app = App::new(Arc::new(store), Arc::new(control), Arc::new(Config::default()));
+        let mut config = Config::default();
+        let include = vec!["handbook:///退款.md".to_owned()];
+        let chinese = ScopeConfig { include, ..ScopeConfig::default() };
+        config.scopes.insert("chinese".to_owned(), chinese);
+        let app = App::new(Arc::new(store), Arc::new(control), Arc::new(config));
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let shutdown = CancellationToken::new();
         let inside = runtime.enter();
@@ -279,6 +283,75 @@ fn commands_answer_over_the_socket() {
     assert_eq!(face.json(&["status"])["index"]["resources"], 4);
     assert_eq!(face.json(&["sync"])["started"], serde_json::json!([]));
     assert_eq!(face.json(&["list", "--templates"])["templates"], serde_json::json!([]));
+}
+
+/// A knowledge base is tested with questions of one's own.
+#[test]
+fn the_daemon_is_asked_questions_with_known_answers() {
+    let face = Face::start();
+    let file = face.folder.path().join("questions.jsonl");
+    let questions = [
+        r#"{"query": "refund days", "expect": "handbook:///refunds.md", "answers": ["14 days"]}"#,
+        r#"{"query": "退款要多久？", "expect": ["handbook:///no.md", "handbook:///%E9%80%80%E6%AC%BE.md"]}"#,
+        r#"{"query": "refund", "expect": "handbook:///evil.md"}"#,
+        r#"{"query": "refund of a gift card", "expect": "handbook:///gifts.md"}"#,
+    ];
+    std::fs::write(&file, questions.join("\n")).unwrap();
+    let file = file.to_str().unwrap();
+
+    let output = face.ask(&["eval", file]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(
+        stderr(&output),
+        "found at rank 2: refund (first: handbook:///refunds.md)\n\
+         not found, since nothing has that URI: refund of a gift card (first: handbook:///refunds.md)\n"
+    );
+    let shown = stdout(&output);
+    assert!(shown.lines().nth(1).unwrap().starts_with("questions  4        "), "{shown}");
+
+    let report = face.json(&["eval", file, "--server", "handbook"]);
+    assert_eq!((&report["queries"], &report["success_at_1"]), (&4.into(), &0.5.into()));
+    assert_eq!(
+        (&report["success_at_3"], &report["answer_in_snippet"]),
+        (&0.75.into(), &1.0.into())
+    );
+    assert_eq!(
+        report["missed"][0],
+        serde_json::json!({
+            "query": "refund",
+            "expect": ["handbook:///evil.md"],
+            "rank": 2,
+            "first": "handbook:///refunds.md",
+            "is_unknown": false,
+        })
+    );
+    assert_eq!(report["missed"][1]["is_unknown"], true);
+    // A context is asked for where there are answers to look for.
+    assert_eq!(face.json(&["eval", file])["answer_in_context_500"], 1.0);
+
+    // In a scope there is what the scope shows.
+    let report = face.json(&["eval", file, "--scope", "chinese"]);
+    assert_eq!(
+        (&report["success_at_1"], &report["answer_in_context_500"]),
+        (&0.25.into(), &0.0.into())
+    );
+    let unknown: Vec<&serde_json::Value> =
+        report["missed"].as_array().unwrap().iter().map(|missed| &missed["is_unknown"]).collect();
+    assert_eq!(unknown, [true, true, true]);
+
+    let empty = face.folder.path().join("empty.jsonl");
+    std::fs::write(&empty, "").unwrap();
+    for (arguments, code, says) in [
+        (&[file, "--scope", "chinse"][..], 1, "chinese"),
+        (&[file, "--server", "handbok"], 1, "handbook"),
+        (&[file, "--rank", "title=0"], 2, "--rank and --off-topic are for folders"),
+        (&[empty.to_str().unwrap()], 2, "it has no questions"),
+        (&["nothing.jsonl"], 2, "nothing.jsonl"),
+    ] {
+        let output = face.ask(&[&["eval"], arguments].concat());
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(says), "{arguments:?}: {}", stderr(&output));
+    }
 }
 
 #[test]

@@ -168,13 +168,28 @@ impl Analyzer {
 }
 
 /// Drops the pairs of hiragana of a query that says more than these: most are particles and
-/// endings, which every text has, and the field `word` has those that are words.
+/// endings, which every text has, and the field `word` has those that are words. Those of a word with a
+/// drawn-out vowel (`らーめん`) stay: endings have none.
 fn drop_inflections(text: &str, found: &mut Vec<(Token, Kind)>) {
     let is_inflection = |(token, kind): &(Token, Kind)| {
         let pair = text.get(token.from..token.to).unwrap_or_default();
-        *kind == Kind::Pair && pair.chars().all(|c| ('ぁ'..='ゖ').contains(&c))
+        *kind == Kind::Pair && pair.chars().all(is_hiragana) && !is_drawn_out(text, token)
     };
     if !found.iter().all(is_inflection) {
         found.retain(|found| !is_inflection(found));
     }
+}
+
+fn is_hiragana(c: char) -> bool {
+    ('ぁ'..='ゖ').contains(&c)
+}
+
+/// Whether the run of hiragana in which a token lies draws out a vowel of its own.
+fn is_drawn_out(text: &str, token: &Token) -> bool {
+    let is_in = |c: char| is_hiragana(c) || c == 'ー';
+    let before = text.get(..token.from).unwrap_or_default().trim_end_matches(is_in).len();
+    let after = text.get(token.to..).unwrap_or_default();
+    let end = text.len() - after.trim_start_matches(is_in).len();
+    // One at the beginning belongs to what stands before (`データーを`).
+    text.get(before..end).is_some_and(|run| run.trim_start_matches('ー').contains('ー'))
 }

@@ -270,6 +270,24 @@ fn queries_say_what_else_may_be_tried() {
 }
 
 #[test]
+fn pairs_of_hiragana_are_left_out_unless_they_are_a_word() {
+    let body = |text: &str| -> String {
+        let terms = Analyzer::new().query(text);
+        let body = terms.iter().filter(|term| term.field == Field::Body);
+        body.map(|term| term.term.as_str()).collect::<Vec<_>>().join(" ")
+    };
+    for (query, expected) in [
+        ("京都にあります", "京都 都に"),
+        ("ありますか", "あり りま ます すか"),
+        ("ぷりんたー", "ぷり りん んた たー"),
+        ("京都のらーめん", "京都 都の のら らー ーめ めん"),
+        ("データーをもつ", "でー ーた たー ーを"),
+    ] {
+        assert_eq!(body(query), expected, "{query}");
+    }
+}
+
+#[test]
 fn phrases_keep_their_distances() {
     let phrase = |text: &str| -> Vec<(String, usize)> {
         let terms = Analyzer::new().phrase(text);

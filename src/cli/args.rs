@@ -418,8 +418,11 @@ pub struct Extract {
 ///
 /// A folder has corpus.jsonl ({_id, title, text}), queries.jsonl ({_id, text}), qrels.tsv (question,
 /// document, grade) and maybe answers.jsonl ({_id of the question, answers}); it is indexed in memory
-/// by the code that indexes resources. Several folders share one index. A file has one
-/// {"query": …, "expect": URI or [URI, …], "answers"?: […]} a line, which the running daemon is asked.
+/// by the code that indexes resources. Several folders share one index.
+///
+/// A file has one {"query": …, "expect": URI or [URI, …], "answers"?: […]} a line, which the running
+/// daemon is asked, maybe within a scope or of some servers. Each question whose document doesn't come
+/// first is told, with its rank and what comes first instead.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -11,10 +11,10 @@ use super::{CliError, Out, note, text};
 use crate::chunk::estimate_tokens;
 use crate::client::Client;
 use crate::eval::{
-    self, Bench, EvalError, Found, FoundHit, HITS, Question, Report, Separation, Set,
+    self, Bench, EvalError, Found, FoundHit, HITS, Missed, Question, Report, Separation, Set,
 };
 use crate::search::ranking::Ranking;
-use crate::serve::api::SearchRequest;
+use crate::serve::api::{ContextRequest, ResourceItem, ResourcesQuery, SearchRequest};
 
 /// Questions that mean nothing, beside those of other sets.
 const NONSENSE: usize = 400;
@@ -47,6 +47,10 @@ pub fn eval(args: Eval, out: &Out) -> Result<(), CliError> {
         let sets = read(folders.iter().map(|path| path.as_path()))?;
         let off_topic = read(args.off_topic.iter().map(|path| path.as_path()))?;
         reports.extend(measure(&sets, &off_topic, ranking(&args.rank)?)?);
+    }
+    if folders.is_empty() && !(args.rank.is_empty() && args.off_topic.is_empty()) {
+        let hint = "the daemon ranks as it does; give a folder to measure otherwise";
+        return Err(CliError::usage("--rank and --off-topic are for folders").hint(hint));
     }
     for file in &files {
         reports.push(ask(file, &args)?);
@@ -112,27 +116,34 @@ fn texts(set: &Set) -> impl Iterator<Item = &str> {
     set.questions.iter().map(|question| question.text.as_str())
 }
 
-/// Asks the daemon, one question after the other, as one client would.
+/// Asks the daemon, one question after the other, as one client would, and tells what was missed.
 fn ask(file: &Path, args: &Eval) -> Result<Report, CliError> {
     let questions = eval::questions(file)?;
-    let found = talk(args.output.socket.clone(), async |client| {
+    let (found, missed) = talk(args.output.socket.clone(), async |client| {
         let mut found = vec![];
         for question in &questions {
             found.push(ask_one(&client, question, args).await?);
         }
-        Ok(found)
-    })?;
-    for (question, found) in questions.iter().zip(&found) {
-        let is_right =
-            |hit: &FoundHit| hit.documents.iter().any(|uri| question.grades.contains_key(uri));
-        match found.hits.iter().position(is_right) {
-            Some(0) => {}
-            Some(rank) => note(&format!("found at rank {}: {}", rank + 1, question.text)),
-            None => note(&format!("not found: {}", question.text)),
+        let mut missed = eval::missed(&questions, &found);
+        for missed in missed.iter_mut().filter(|missed| missed.rank.is_none()) {
+            missed.is_unknown = !is_known(&client, &missed.expect, args).await?;
         }
-    }
+        Ok((found, missed))
+    })?;
+    missed.iter().for_each(|missed| note(&told(missed)));
     let name = file.file_stem().unwrap_or_default().to_string_lossy();
-    Ok(eval::judge(&name, &questions, &found))
+    Ok(Report { missed: Some(missed), ..eval::judge(&name, &questions, &found) })
+}
+
+/// What is said of a question whose document doesn't come first.
+fn told(missed: &Missed) -> String {
+    let place = match missed.rank {
+        Some(rank) => format!("found at rank {rank}"),
+        None if missed.is_unknown => "not found, since nothing has that URI".to_owned(),
+        None => "not found".to_owned(),
+    };
+    let first = missed.first.as_ref().map(|first| format!(" (first: {first})"));
+    format!("{place}: {}{}", missed.query, first.unwrap_or_default())
 }
 
 async fn ask_one(client: &Client, question: &Question, args: &Eval) -> Result<Found, CliError> {
@@ -143,17 +154,66 @@ async fn ask_one(client: &Client, question: &Question, args: &Eval) -> Result<Fo
         ..SearchRequest::new(question.text.as_str())
     };
     let answer = client.search(&request).await?;
-    let hits = answer.hits.into_iter().map(|hit| FoundHit {
-        tokens: [&hit.title, &hit.uri, &hit.passage.snippet]
-            .map(|text| estimate_tokens(text))
-            .iter()
-            .sum(),
-        documents: vec![hit.uri],
-        relevance: hit.relevance,
-        snippet: hit.passage.snippet,
+    let hits = answer.hits.into_iter().map(|hit| {
+        // Resources with the same text are one hit.
+        let copies = hit.duplicates.iter().flatten().map(|copy| &copy.uri);
+        FoundHit {
+            tokens: [&hit.title, &hit.uri, &hit.passage.snippet]
+                .map(|text| estimate_tokens(text))
+                .iter()
+                .sum(),
+            documents: [&hit.uri]
+                .into_iter()
+                .chain(copies)
+                .map(|uri| eval::readable(uri))
+                .collect(),
+            relevance: hit.relevance,
+            snippet: hit.passage.snippet,
+        }
     });
     let hits = hits.collect();
-    Ok(Found { hits, context: None, took: Duration::from_secs_f64(answer.took_ms.max(0.0) / 1e3) })
+    // A context is asked for within a scope, not of some servers.
+    let context = match question.answers.is_empty() || !args.servers.is_empty() {
+        true => None,
+        false => Some(context(client, question, args).await?),
+    };
+    Ok(Found { hits, context, took: Duration::from_secs_f64(answer.took_ms.max(0.0) / 1e3) })
+}
+
+async fn context(client: &Client, question: &Question, args: &Eval) -> Result<String, CliError> {
+    let request = ContextRequest {
+        query: question.text.clone(),
+        scope: args.scope.clone(),
+        max_tokens: Some(eval::CONTEXT),
+        ..ContextRequest::default()
+    };
+    Ok(client.context(&request).await?.text)
+}
+
+/// Whether any of these URIs is in the index, where the questions are asked.
+async fn is_known(client: &Client, uris: &[String], args: &Eval) -> Result<bool, CliError> {
+    for uri in uris {
+        let mut query = ResourcesQuery {
+            scope: args.scope.clone(),
+            contains: Some(uri.clone()),
+            ..ResourcesQuery::default()
+        };
+        loop {
+            let page = client.resources(&query).await?;
+            let is_it = |item: &ResourceItem| {
+                eval::readable(&item.uri) == *uri
+                    && (args.servers.is_empty() || args.servers.contains(&item.server))
+            };
+            if page.resources.iter().any(is_it) {
+                return Ok(true);
+            }
+            query.cursor = page.next_cursor;
+            if query.cursor.is_none() {
+                break;
+            }
+        }
+    }
+    Ok(false)
 }
 
 /// A row for each set.

@@ -65,7 +65,40 @@ pub fn judge(name: &str, questions: &[Question], found: &[Found]) -> Report {
         }),
         latency_ms: Latency { p50: percentile(&times, 0.5), p99: percentile(&times, 0.99) },
         relevance: None,
+        missed: None,
     }
+}
+
+/// A question whose document doesn't come first.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Missed {
+    pub query: String,
+    /// Any of these would have been right.
+    pub expect: Vec<String>,
+    /// From 1; nothing when it isn't among the first ten.
+    pub rank: Option<usize>,
+    /// What came first instead.
+    pub first: Option<String>,
+    /// Whether none of what is expected is in the index.
+    pub is_unknown: bool,
+}
+
+/// The questions whose document doesn't come first.
+pub fn missed(questions: &[Question], found: &[Found]) -> Vec<Missed> {
+    let mut missed = vec![];
+    for (question, found) in questions.iter().zip(found) {
+        let rank = first_right(question, found);
+        if rank != Some(0) {
+            missed.push(Missed {
+                query: question.text.clone(),
+                expect: question.grades.keys().cloned().collect(),
+                rank: rank.map(|rank| rank + 1),
+                first: found.hits.first().and_then(|hit| hit.documents.first().cloned()),
+                is_unknown: false,
+            });
+        }
+    }
+    missed
 }
 
 fn average(figures: impl Iterator<Item = f64>) -> Option<f64> {
@@ -183,6 +216,26 @@ mod tests {
                 assert!((got - expected).abs() < 1e-4, "{grades:?}: {got} {expected}");
             }
         }
+    }
+
+    #[test]
+    fn what_doesnt_come_first_is_told() {
+        let asked = ["first", "third", "never", "nothing"]
+            .map(|text| Question { text: text.into(), ..question(&[("a", 1.0), ("b", 1.0)], &[]) });
+        let found = [
+            vec![hit(&["copy", "b"], "")],
+            vec![hit(&["x"], ""), hit(&["y"], ""), hit(&["a"], "")],
+            vec![hit(&["x"], "")],
+            vec![],
+        ]
+        .map(|hits| Found { hits, ..Found::default() });
+        let told: Vec<_> = missed(&asked, &found)
+            .into_iter()
+            .map(|missed| (missed.query, missed.rank, missed.first))
+            .collect();
+        let x = || Some("x".to_owned());
+        let expected = [("third", Some(3), x()), ("never", None, x()), ("nothing", None, None)];
+        assert_eq!(told, expected.map(|(query, rank, first)| (query.to_owned(), rank, first)));
     }
 
     #[test]

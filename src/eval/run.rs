@@ -22,7 +22,7 @@ use crate::serve::tokenizer::Tokenizer;
 /// Documents that are handed to the index at once.
 const BATCH: usize = 64;
 /// Room for context, in tokens.
-const CONTEXT: usize = 500;
+pub const CONTEXT: usize = 500;
 
 /// An index of some sets, a server for each.
 pub struct Bench {

@@ -102,10 +102,10 @@ impl Set {
 }
 
 /// Reads a file of questions with expected URIs: each line `{"query": …, "expect": URI or [URI, …],
-/// "answers"?: […]}`.
+/// "answers"?: […]}`. URIs are taken by what they say, however they're percent-encoded: see [`readable`].
 ///
 /// # Errors
-/// Names the line that isn't so.
+/// Names the line that isn't so; a file without any is one, too.
 pub fn questions(path: &Path) -> Result<Vec<Question>, EvalError> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -127,10 +127,19 @@ pub fn questions(path: &Path) -> Result<Vec<Question>, EvalError> {
             Expected::One(uri) => vec![uri],
             Expected::Any(uris) => uris,
         };
-        let grades = uris.into_iter().map(|uri| (uri, 1.0)).collect();
+        let grades = uris.iter().map(|uri| (readable(uri), 1.0)).collect();
         Question { text: line.query, grades, answers: line.answers }
     };
+    if lines.is_empty() {
+        let reason = "it has no questions".to_owned();
+        return Err(EvalError::File { path: path.to_owned(), reason });
+    }
     Ok(lines.into_iter().map(question).collect())
+}
+
+/// A URI without percent-encoding, as people write it.
+pub fn readable(uri: &str) -> String {
+    percent_encoding::percent_decode_str(uri).decode_utf8_lossy().into_owned()
 }
 
 fn text(path: &Path) -> Result<String, EvalError> {
@@ -230,6 +239,7 @@ mod tests {
                 ("queries.jsonl", "{\"_id\":\"q\",\"text\":\"x\"}\n{\"_id\":\"r\"}\n"),
                 ("qrels.tsv", "q\ta\t1\nq a 1\n"),
                 ("expected.jsonl", "{\"query\":\"x\",\"expects\":\"u\"}\n"),
+                ("nothing.jsonl", "\n"),
             ],
         );
         let error = Set::read(folder.path()).unwrap_err().to_string();
@@ -239,6 +249,8 @@ mod tests {
         assert!(error.contains("qrels.tsv, line 2: expected question"), "{error}");
         let error = questions(&folder.path().join("expected.jsonl")).unwrap_err().to_string();
         assert!(error.contains("line 1: unknown field `expects`"), "{error}");
+        let error = questions(&folder.path().join("nothing.jsonl")).unwrap_err().to_string();
+        assert!(error.ends_with("nothing.jsonl: it has no questions"), "{error}");
         let error = Set::read(&folder.path().join("none")).unwrap_err().to_string();
         assert!(error.contains("corpus.jsonl: "), "{error}");
     }
@@ -246,11 +258,12 @@ mod tests {
     #[test]
     fn one_or_several_uris_are_expected() {
         let folder = tempfile::tempdir().unwrap();
-        let lines = "{\"query\":\"a\",\"expect\":\"x://1\"}\n{\"query\":\"b\",\"expect\":[\"x://1\",\"x://2\"],\"answers\":[\"z\"]}\n";
+        let lines = "{\"query\":\"a\",\"expect\":\"x://%E4%B8%80\"}\n{\"query\":\"b\",\"expect\":[\"x://1\",\"x://2\"],\"answers\":[\"z\"]}\n";
         write(folder.path(), &[("expected.jsonl", lines)]);
         let questions = questions(&folder.path().join("expected.jsonl")).unwrap();
         let counts: Vec<_> =
             questions.iter().map(|one| (one.grades.len(), one.answers.len())).collect();
         assert_eq!(counts, [(1, 0), (2, 1)]);
+        assert!(questions[0].grades.contains_key("x://一"));
     }
 }

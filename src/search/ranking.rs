@@ -20,6 +20,9 @@ pub struct Ranking {
     pub common: f32,
     /// A near spelling of a word that occurs nowhere.
     pub near: f32,
+    /// A word that begins like the last one of the query, which occurs nowhere: it may not be typed
+    /// to its end yet.
+    pub unfinished: f32,
     /// Another form of a word, by how alike they are, in languages that have no stemmer here.
     pub form: f32,
     /// Two neighbours of the query that stand together. Pairs of characters are neighbours already, so
@@ -48,6 +51,7 @@ impl Default for Ranking {
             unspaced_word: 1.0,
             common: 0.3,
             near: 0.6,
+            unfinished: 0.8,
             form: 0.6,
             pair: 0.3,
             unspaced_pair: 0.05,

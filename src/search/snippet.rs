@@ -2,12 +2,13 @@
 //!
 //! A text is cut into sentences (a line's end ends one too, which keeps code as lines), and the window
 //! is the run of whole sentences that shows the most of the query's words, the rare ones first. A sentence
-//! that is longer than the window is cut at spaces or, where a script has none, between characters.
+//! that is longer than the window is cut at spaces or, where a script has none, between words.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-use icu_segmenter::{SentenceSegmenter, options::SentenceBreakInvariantOptions};
+use icu_segmenter::options::{SentenceBreakInvariantOptions, WordBreakInvariantOptions};
+use icu_segmenter::{SentenceSegmenter, WordSegmenter};
 
 use crate::index::Match;
 
@@ -140,7 +141,8 @@ fn units(text: &str, matches: &[&Match], room: usize) -> Vec<Unit> {
     units
 }
 
-/// Cuts an overlong sentence: at a space where there is one, and never within a match of sane length.
+/// Cuts an overlong sentence: at a space where there is one, else between words, and never within a
+/// match of sane length.
 fn pieces(
     text: &str,
     sentence: Range<usize>,
@@ -154,13 +156,17 @@ fn pieces(
     let mut uncut = 0;
     let mut next_match = matches.partition_point(|found| found.bytes.start < sentence.start);
     let mut after_space = false;
+    let segmenter = WordSegmenter::new_dictionary(WordBreakInvariantOptions::default());
+    let mut breaks = segmenter.segment_str(&text[sentence.clone()]).peekable();
     for (at, c) in text[sentence.clone()].char_indices() {
+        while breaks.next_if(|found| *found < at).is_some() {}
+        let between_words = breaks.peek() == Some(&at);
         let at = sentence.start + at;
         while let Some(found) = matches.get(next_match).filter(|found| found.bytes.start < at) {
             uncut = uncut.max(found.bytes.end);
             next_match += 1;
         }
-        let long = chars >= length && after_space || chars >= length + length / 2;
+        let long = chars >= length && after_space || chars >= length + length / 2 && between_words;
         if long && at >= uncut || chars >= 4 * length {
             units.push(Unit { bytes: from..at, chars, cut_before: from > sentence.start });
             (from, chars) = (at, 0);

@@ -19,7 +19,7 @@ use super::statistics::Statistics;
 use super::view::{View, alive, read_error};
 use super::visible::Visible;
 use super::words::{Meaning, Words};
-use crate::analyze::{self, PhraseTerm};
+use crate::analyze::{self, PhraseTerm, QueryTerm};
 use crate::index::IndexError;
 use crate::search::query::Query as UserQuery;
 use crate::search::ranking::Ranking;
@@ -101,7 +101,7 @@ impl Compiler<'_> {
 
         // The words of phrases count as words too: for scores, relevance and highlights.
         let text = query.words();
-        let words = self.words(&text, &mut clauses)?;
+        let words = self.words(&text, query.text.len(), &mut clauses)?;
         if text.is_empty() && query.narrows() {
             // Only filters or exclusions: everything that they leave.
             clauses.push((Occur::Must, Box::new(AllQuery)));
@@ -150,8 +150,14 @@ impl Compiler<'_> {
         Ok(pairs)
     }
 
-    /// Adds a clause for each term of a text, and says what the terms mean.
-    fn words(&self, text: &str, clauses: &mut Clauses) -> Result<Words, IndexError> {
+    /// Adds a clause for each term of a text, and says what the terms mean. A word at `typed_end` may
+    /// be unfinished.
+    fn words(
+        &self,
+        text: &str,
+        typed_end: usize,
+        clauses: &mut Clauses,
+    ) -> Result<Words, IndexError> {
         let mut terms = self.pool.with(|analyzer| analyzer.query(text));
         terms.truncate(MAX_TERMS);
         let mut words = Words::new(text, &terms);
@@ -190,8 +196,16 @@ impl Compiler<'_> {
         // A word may stand in the text in another form; one of which nothing occurs may also be
         // misspelt, or be two words written as one.
         let languages = &self.statistics.languages;
+        let last = self.unfinished(&terms, typed_end, &frequencies, &words);
+        let completed = match last {
+            Some(last) => self.completions(last, &mut words, &mut frequencies, clauses)?,
+            None => None,
+        };
         for term in terms.iter().filter(|term| term.field == analyze::Field::Body) {
             let at = term.from..term.to;
+            if completed.as_ref().is_some_and(|word| word.start <= at.start && at.end <= word.end) {
+                continue;
+            }
             let meanings = words.meanings(&at, 1.0);
             let is_unknown = meanings.iter().all(|meaning| frequencies[meaning.word].is_none());
             let has_forms = languages.is_inflected() || is_unknown && languages.is_unknown();
@@ -222,6 +236,23 @@ impl Compiler<'_> {
         }
         words.rarest = self.statistics.rarity("", 0)?;
         Ok(words)
+    }
+
+    /// The last word of a query, when nothing stands behind it and it occurs nowhere.
+    fn unfinished<'t>(
+        &self,
+        terms: &'t [QueryTerm],
+        typed_end: usize,
+        frequencies: &[Option<u64>],
+        words: &Words,
+    ) -> Option<&'t QueryTerm> {
+        let last = terms.iter().find(|term| {
+            let is_last = term.field == analyze::Field::Word && term.to == typed_end;
+            is_last && !is_unspaced(&term.term) && !words.is_common(&(term.from..term.to))
+        })?;
+        let meanings = words.meanings(&(last.from..last.to), 1.0);
+        let is_unknown = meanings.iter().all(|meaning| frequencies[meaning.word].is_none());
+        (is_unknown && self.ranking.unfinished > 0.0).then_some(last)
     }
 
     /// All terms that begin so, in the fields in which people look for a single character.

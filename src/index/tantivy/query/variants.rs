@@ -1,9 +1,11 @@
-//! What a word of a query may be met by beside itself: two words, a near spelling, another form.
+//! What a word of a query may be met by beside itself: two words, a near spelling, another form, what
+//! it will be when it is typed to its end.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use ::tantivy::query::{FuzzyTermQuery, Occur, PhraseQuery};
-use ::tantivy::schema::Term;
+use ::tantivy::schema::{Field, Term};
 
 use super::{Clauses, Compiler, Occurs, in_fields, learn};
 use crate::analyze::QueryTerm;
@@ -15,6 +17,8 @@ use crate::index::tantivy::words::{Meaning, Words};
 const MAX_EXPANSIONS: usize = 8;
 /// Terms that are looked through for forms of a word, in each segment.
 const MAX_LOOKED_AT: usize = 2_000;
+/// Letters that an unfinished word has at least.
+const MIN_TYPED: usize = 3;
 /// Forms of a word begin with as many letters, and with this share of the longer one's.
 const MIN_BEGINNING: usize = 4;
 const MIN_ALIKE: f32 = 0.5;
@@ -88,6 +92,79 @@ impl Compiler<'_> {
         Ok(known)
     }
 
+    /// Adds the words that an unfinished one may become, and takes the commonest one's frequency for its
+    /// own. Answers which part of the query it is; nothing when there are none.
+    ///
+    /// Whole words tell how a word goes on: of `configuration` the body has a stem, which is shorter
+    /// than what may be typed of it. They are looked for by their terms of the body, so all of a word's
+    /// forms count, in every field.
+    pub(super) fn completions(
+        &self,
+        unfinished: &QueryTerm,
+        words: &mut Words,
+        frequencies: &mut [Option<u64>],
+        clauses: &mut Clauses,
+    ) -> Result<Option<Range<usize>>, IndexError> {
+        let (at, typed) = (unfinished.from..unfinished.to, unfinished.term.as_str());
+        if typed.chars().count() < MIN_TYPED {
+            return Ok(None);
+        }
+        let meanings = words.meanings(&at, 1.0);
+        let mut terms: HashMap<String, u64> = HashMap::new();
+        for field in [self.fields.word, self.fields.title, self.fields.heading] {
+            self.each_beginning_with(field, typed, &mut |term, documents| {
+                let term = match field == self.fields.word {
+                    true => self.pool.with(|analyzer| analyzer.word(term)),
+                    false => Some(term.to_owned()),
+                };
+                if let Some(term) = term {
+                    let most = terms.entry(term).or_default();
+                    *most = documents.max(*most);
+                }
+            })?;
+        }
+        let mut terms: Vec<(String, u64)> = terms.into_iter().collect();
+        terms.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        let mut added = vec![];
+        for (term, _) in terms.into_iter().take(4 * MAX_EXPANSIONS) {
+            let occurs = self.occurs(&term)?;
+            if occurs.frequency > 0 && added.len() < MAX_EXPANSIONS {
+                clauses.extend(in_fields(&term, &occurs.fields, self.ranking.unfinished));
+                learn(words, &term, &meanings, self.ranking.unfinished);
+                added.push(occurs.frequency);
+            }
+        }
+        let Some(commonest) = added.into_iter().max() else { return Ok(None) };
+        for meaning in &meanings {
+            frequencies[meaning.word] = Some(commonest);
+        }
+        Ok(Some(at))
+    }
+
+    /// Calls `each` with the terms of a field that begin so, and in how many documents of a segment
+    /// each of them is.
+    fn each_beginning_with(
+        &self,
+        field: Field,
+        beginning: &str,
+        each: &mut dyn FnMut(&str, u64),
+    ) -> Result<(), IndexError> {
+        for (_, reader, _) in self.view.segments() {
+            let index = reader.inverted_index(field).map_err(read_error)?;
+            let terms = index.terms().range().ge(beginning.as_bytes()).into_stream();
+            let mut terms = terms.map_err(read_error)?;
+            for _ in 0..MAX_LOOKED_AT {
+                let Some((term, info)) = terms.next() else { break };
+                let Ok(term) = std::str::from_utf8(term) else { continue };
+                if !term.starts_with(beginning) {
+                    break;
+                }
+                each(term, u64::from(info.doc_freq));
+            }
+        }
+        Ok(())
+    }
+
     /// Terms that share their beginning with a word, the most alike first, with how much they share.
     fn beginning_alike(&self, word: &str) -> Result<Vec<(String, f32)>, IndexError> {
         let length = word.chars().count();
@@ -96,26 +173,16 @@ impl Compiler<'_> {
             return Ok(vec![]);
         };
         let mut alike: HashMap<String, f32> = HashMap::new();
-        for (_, reader, _) in self.view.segments() {
-            let index = reader.inverted_index(self.fields.body).map_err(read_error)?;
-            let terms = index.terms().range().ge(beginning.as_bytes()).into_stream();
-            let mut terms = terms.map_err(read_error)?;
-            for _ in 0..MAX_LOOKED_AT {
-                let Some((term, _)) = terms.next() else { break };
-                let Ok(term) = std::str::from_utf8(term) else { continue };
-                if !term.starts_with(beginning) {
-                    break;
-                }
-                let shared = word.chars().zip(term.chars()).take_while(|(a, b)| a == b).count();
-                let longer = length.max(term.chars().count());
-                // A compound that begins with the whole word has it whole.
-                let share = if shared == length { 0.8_f32 } else { 0.0 };
-                let share = share.max(shared as f32 / longer as f32);
-                if share >= MIN_ALIKE && term.chars().all(char::is_alphabetic) {
-                    alike.insert(term.to_owned(), share);
-                }
+        self.each_beginning_with(self.fields.body, beginning, &mut |term, _| {
+            let shared = word.chars().zip(term.chars()).take_while(|(a, b)| a == b).count();
+            let longer = length.max(term.chars().count());
+            // A compound that begins with the whole word has it whole.
+            let share = if shared == length { 0.8_f32 } else { 0.0 };
+            let share = share.max(shared as f32 / longer as f32);
+            if share >= MIN_ALIKE && term.chars().all(char::is_alphabetic) {
+                alike.insert(term.to_owned(), share);
             }
-        }
+        })?;
         let mut alike: Vec<(String, f32)> = alike.into_iter().collect();
         alike.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         alike.truncate(MAX_EXPANSIONS);

@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a panic is how a test fails")]
 
+mod asking;
+mod ordering;
+
 use chrono::Utc;
 use resdex::chunk::chunk;
 use resdex::config::Limits;
