@@ -478,4 +478,5 @@ def main(folder):
     (folder / "expected.json").write_text(json.dumps(expected, ensure_ascii=False, indent=1))
 
 
-main(Path(sys.argv[1]))
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
