@@ -63,7 +63,7 @@ pub fn extract(resource: &Resource, snapshot: &Snapshot, limits: &Limits) -> Ext
         }
         let found = match open::reader(content, uri, &declared) {
             Some(reader) => opened(content, reader, uri, &declared, budget, limits, &mut notes),
-            None => read(content, uri, &declared, limits)
+            None => read(content, uri, &declared)
                 .and_then(|source| part(source, uri, &declared, budget, &mut notes)),
         };
         match found {
@@ -144,12 +144,7 @@ struct Source {
 }
 
 /// Text of a content, or why it has none.
-fn read(
-    content: &Content,
-    uri: &str,
-    declared: &MimeType,
-    limits: &Limits,
-) -> Result<Source, String> {
+fn read(content: &Content, uri: &str, declared: &MimeType) -> Result<Source, String> {
     let declared_binary = mime::kind_of_type(&declared.essence) == Some(Kind::Binary);
     match &content.body {
         Body::Text(text) => {
@@ -159,11 +154,17 @@ fn read(
             }
             Ok(Source { text: text.clone(), note: None })
         }
-        Body::Blob(blob) => from_bytes(blob_bytes(blob, uri, limits)?, declared),
+        // Text over a limit is cut like any other, however it came.
+        Body::Blob(blob) => from_bytes(blob_bytes(blob, uri)?, declared),
     }
 }
 
-fn blob_bytes(blob: &str, uri: &str, limits: &Limits) -> Result<Vec<u8>, String> {
+fn blob_bytes(blob: &str, uri: &str) -> Result<Vec<u8>, String> {
+    decode::base64(blob).map_err(|fault| format!("the blob of {uri} isn't base64: {fault}"))
+}
+
+/// A blob that has to be whole to be opened.
+fn whole_blob(blob: &str, uri: &str, limits: &Limits) -> Result<Vec<u8>, String> {
     let len = decode::decoded_len(blob);
     if len > limits.max_blob_bytes {
         return Err(format!(
@@ -171,7 +172,7 @@ fn blob_bytes(blob: &str, uri: &str, limits: &Limits) -> Result<Vec<u8>, String>
             limits.max_blob_bytes
         ));
     }
-    decode::base64(blob).map_err(|fault| format!("the blob of {uri} isn't base64: {fault}"))
+    blob_bytes(blob, uri)
 }
 
 fn from_bytes(bytes: Vec<u8>, declared: &MimeType) -> Result<Source, String> {
@@ -252,7 +253,7 @@ fn opened(
 ) -> Result<Found, String> {
     let bytes = match &content.body {
         Body::Text(text) => text.as_bytes().to_vec(),
-        Body::Blob(blob) => blob_bytes(blob, uri, limits)?,
+        Body::Blob(blob) => whole_blob(blob, uri, limits)?,
     };
     let task = Task { uri, limits, budget, depth: 0 };
     let draft = open::open(reader, &bytes, &task)?;

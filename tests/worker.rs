@@ -106,9 +106,16 @@ async fn what_explodes_is_refused_at_the_limit() {
     let mut gigabyte = block.repeat(1024);
     // An empty last block (RFC 1951, 3.2.3).
     gigabyte.extend([3, 0]);
-    let docx = archive(&[("word/document.xml", gigabyte, 1 << 30, 0)]);
-    let found = reason(extract(&workers, "x://a.docx", &docx, &limits).await);
-    assert!(found.starts_with("it unpacks to more than 64 MiB"), "{found}");
+    // Whether it says so or not (xerj-org/xerj#78), and soon.
+    let soon = Limits { extract_timeout: Duration::from_secs(10), ..Limits::default() };
+    // What is more than was said is left out.
+    for (said, expected) in
+        [(1 << 30, "it unpacks to more than 64 MiB"), (1000, "the Word document has no text")]
+    {
+        let docx = archive(&[("word/document.xml", gigabyte.clone(), said, 0)]);
+        let found = reason(extract(&workers, "x://a.docx", &docx, &soon).await);
+        assert!(found.starts_with(expected), "{said}: {found}");
+    }
 
     let many: Vec<_> = (0..2_001).map(|n| (format!("{n}.txt"), &b"x"[..])).collect();
     let many: Vec<_> = many.iter().map(|(name, bytes)| (name.as_str(), *bytes)).collect();
