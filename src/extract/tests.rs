@@ -470,9 +470,14 @@ fn film_of_the_kinds_that_browsers_and_cameras_make_says_its_title() {
     mkv.extend([0; 300]);
     let mut avi = b"RIFF\x30\0\0\0AVI LIST\x18\0\0\0INFOINAM\x0c\0\0\0".to_vec();
     avi.extend("退款政策".as_bytes());
-    for (name, bytes, essence) in
-        [("a.mkv", mkv, "video/x-matroska"), ("a.avi", avi, "video/x-msvideo")]
-    {
+    // With a header of another shape.
+    let head = b"\x1a\x45\xdf\xa3\x10\0\0\x0a\x42\x82\x10\0\0\x04webm";
+    let webm = [head.as_slice(), &mkv[16..]].concat();
+    for (name, bytes, essence) in [
+        ("a.mkv", mkv, "video/x-matroska"),
+        ("a.webm", webm, "video/webm"),
+        ("a.avi", avi, "video/x-msvideo"),
+    ] {
         let found = document(&format!("x://{name}"), None, blob(bytes));
         assert_eq!(found.title.as_deref(), Some("退款政策"), "{name}");
         assert_eq!((&*found.parts[0].text, &*found.mime_type), ("Title: 退款政策\n", essence));
