@@ -102,7 +102,7 @@ def expected(kind, content):
         # RTF's headings are paragraphs that look like headings.
         under = [[s, None, None if kind == "rtf" else head] for _, head, s in places]
         return sentences(content) + cells(content), under
-    if kind in ("ods", "xlsx"):
+    if kind in ("ods", "xlsx", "xls"):
         return sentences(content) + cells(content), [[s, n + 1, head] for n, head, s in places]
     if kind in ("odp", "pptx"):
         return sentences(content), [[s, n, head] for n, head, s in places]
@@ -128,7 +128,7 @@ def main(soffice, folder):
         environment = os.environ | {"FONTCONFIG_FILE": str(scratch / "fonts.conf"), "HOME": str(scratch)}
         for suffix, write, kinds in [
             ("fodt", text, ["odt", "docx", "rtf", "pdf"]),
-            ("fods", sheets, ["ods", "xlsx"]),
+            ("fods", sheets, ["ods", "xlsx", "xls"]),
             ("fodp", slides, ["odp", "pptx"]),
         ]:
             sources = []
