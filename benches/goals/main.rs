@@ -258,6 +258,7 @@ fn indexing(
             }
         });
         store.commit().unwrap();
+        store.persist().unwrap();
         ours.add(started.elapsed());
         (built, raw) = (Some(store), Some(tantivy));
     }
@@ -307,6 +308,7 @@ fn indexing(
                 store.apply(put(entry)).unwrap();
             }
             store.commit().unwrap();
+            store.persist().unwrap();
             times.add(started.elapsed());
         }
     }
@@ -356,6 +358,7 @@ async fn disk(scratch: &Path, english: &Path, chinese: &Path) {
             store.apply(put(entry(resource, snapshot, &config))).unwrap();
         }
         store.commit().unwrap();
+        store.persist().unwrap();
         drop(store);
         let text: u64 = texts.iter().map(|(_, snapshot)| size(snapshot) as u64).sum();
         let mut parts = std::collections::BTreeMap::<String, u64>::new();

@@ -5,22 +5,29 @@
 //!
 //! 1. A change arrives: it is handed to the store.
 //! 2. Another is waiting already: that is handed over too, until a second has passed since the first
-//!    that isn't committed yet.
+//!    that isn't committed yet, or five while nobody waits for the commit.
 //! 3. None is waiting and somebody waits for the commit ([`WriterHandle::apply`],
 //!    [`WriterHandle::flush`]): it commits at once. While it does, new changes queue up and share the
 //!    next commit, so a busy time makes few commits and a quiet one answers fast.
 //! 4. None is waiting and nobody waits ([`WriterHandle::submit`]): it sleeps until the next change,
-//!    or until the second has passed, and commits then.
-//! 5. The store fails: everything since the last commit is rolled back, all who wait for it are told
+//!    or until a second has passed since the first, and commits then.
+//! 5. What is committed is visible. It is made durable ([`IndexStore::persist`]) right after, but not more
+//!    than once a second, and on another thread, so that changes go on meanwhile. A removal is durable
+//!    before it is told to be done: what was deleted must not come back after a power cut.
+//! 6. The store fails: everything since the last commit is rolled back, all who wait for it are told
 //!    (those who don't, at their next `flush`), and the writer goes on. Trying again is the caller's.
-//! 6. It has been idle for two seconds, then four, and so on up to a few minutes after the last commit:
+//!    When it fails to persist, nothing is rolled back, and the writer tries again every second.
+//! 7. It has been idle for two seconds, then four, and so on up to a few minutes after the last commit:
 //!    the store may take up what it did in the background ([`IndexStore::settle`]). Then it sleeps.
-//! 7. There is no room ([`Guard`]), or the store failed: that is told, and told again when it is over. Without
+//! 8. There is no room ([`Guard`]), or the store failed: that is told, and told again when it is over. Without
 //!    room it looks again every second, and what arrives meanwhile waits.
-//! 8. [`Writer::stop`], or the last handle is gone: what is queued is applied and committed, and the
-//!    thread ends.
+//! 9. [`Writer::stop`], or the last handle is gone: what is queued is applied, committed and persisted,
+//!    and the thread ends.
 //!
 //! Changes that wait are held to a budget of bytes; who brings more waits asynchronously.
+//!
+//! Searches go first: where there is more work than cores, the writer's thread and those that it
+//! starts (the engine's) yield to the others.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -36,6 +43,15 @@ use crate::fault;
 
 /// Longest time that a change waits for its commit while others keep arriving.
 const MAX_UNCOMMITTED: Duration = Duration::from_secs(1);
+/// The same while nobody waits for a commit. Every commit ends segments that are still small, which
+/// costs a large load more time than anything else that could be spared.
+const MAX_UNCOMMITTED_LOAD: Duration = Duration::from_secs(5);
+/// Shortest time from one time that all is made durable to the next, so that many changes share it.
+const PERSIST_EVERY: Duration = Duration::from_secs(1);
+/// How often to look whether all is durable, while that is under way on another thread.
+const LOOK: Duration = Duration::from_millis(10);
+/// What is added to the niceness of the threads that index.
+const NICER: i32 = 5;
 /// Bytes of changes that may wait for the writer.
 const BUDGET: u32 = 64 << 20;
 /// Idle times after which the store may settle: the first, doubled up to the last.
@@ -44,6 +60,8 @@ const LAST_SETTLE: Duration = Duration::from_secs(256);
 
 /// How often a disk without room is looked at again.
 const ROOM_WAIT: Duration = Duration::from_secs(1);
+
+const PANICKED: &str = "the index's engine panicked (the log says where)";
 
 /// Takes the reason of a pause, or none.
 type Tell = dyn FnMut(Option<&str>) + Send;
@@ -105,7 +123,11 @@ enum Message {
         /// Given back when the store has taken the changes.
         permit: OwnedSemaphorePermit,
     },
-    Flush(Done),
+    Flush {
+        done: Done,
+        /// Whether it is for what is durable, not only for what is visible.
+        durable: bool,
+    },
     /// Answered at once by a writer that isn't stuck, whether or not it may write.
     Ping(oneshot::Sender<()>),
     Stop,
@@ -117,6 +139,8 @@ enum Paused {
     NoRoom,
     /// Until the next commit that succeeds; trying again is the callers'.
     Failed,
+    /// What is committed can't be made durable, which is tried again.
+    Volatile,
 }
 
 /// Who is told what became of changes.
@@ -147,7 +171,10 @@ impl Writer {
         let (sender, receiver) = channel();
         let thread = std::thread::Builder::new()
             .name("index-writer".into())
-            .spawn(move || Loop::new(store, receiver, guard).run())
+            .spawn(move || {
+                yield_to_others();
+                Loop::new(store, receiver, guard).run();
+            })
             .map_err(|e| IndexError::Write { reason: e.to_string() })?;
         let handle = WriterHandle {
             sender: sender.clone(),
@@ -157,7 +184,7 @@ impl Writer {
         Ok((handle, Writer { sender, thread }))
     }
 
-    /// Commits what was handed in so far and ends the thread; later changes meet
+    /// Makes what was handed in so far durable and ends the thread; later changes meet
     /// [`IndexError::Stopped`]. Blocking: not for an asynchronous task's thread.
     pub fn stop(self) {
         // A closed channel means that the thread has ended already.
@@ -170,7 +197,7 @@ impl Writer {
 }
 
 impl WriterHandle {
-    /// Hands changes in and waits until they are durable and visible to searches.
+    /// Hands changes in and waits until they are visible to searches; removals, until they are durable.
     ///
     /// # Errors
     /// The store's error when they were rolled back, [`IndexError::Stopped`] when the writer is gone.
@@ -180,8 +207,8 @@ impl WriterHandle {
         result.await.unwrap_or(Err(IndexError::Stopped))
     }
 
-    /// Hands changes in and waits only for room. They are durable about a second later, or at the
-    /// next [`flush`](Self::flush), which tells if they were lost.
+    /// Hands changes in and waits only for room. They are visible a second later, or five while more
+    /// keep coming, or at the next [`flush`](Self::flush), which tells if they were lost.
     ///
     /// # Errors
     /// [`IndexError::Stopped`] when the writer is gone.
@@ -189,14 +216,28 @@ impl WriterHandle {
         self.send(changes, Report::Account(self.lost.clone())).await
     }
 
-    /// Waits until all that was handed in before is durable and visible.
+    /// Waits until all that was handed in before is visible, and safe from anything but the end of the
+    /// process; removals, until they are durable.
     ///
     /// # Errors
     /// The store's error when anything submitted through this handle since its last flush was
     /// rolled back; all of that is to be handed in again.
     pub async fn flush(&self) -> Result<(), IndexError> {
+        self.flush_until(false).await
+    }
+
+    /// As [`flush`](Self::flush), until all of it is durable.
+    ///
+    /// # Errors
+    /// As there, and the store's when it can't be made durable now.
+    pub async fn persist(&self) -> Result<(), IndexError> {
+        self.flush_until(true).await
+    }
+
+    async fn flush_until(&self, durable: bool) -> Result<(), IndexError> {
         let (done, result) = oneshot::channel();
-        self.sender.send(Message::Flush(done)).map_err(|_| IndexError::Stopped)?;
+        let message = Message::Flush { done, durable };
+        self.sender.send(message).map_err(|_| IndexError::Stopped)?;
         let flushed = result.await.unwrap_or(Err(IndexError::Stopped));
         let lost = lock(&self.lost).take();
         lost.map_or(flushed, Err)
@@ -254,8 +295,16 @@ struct Loop {
     since: Option<Instant>,
     /// Whom the next commit or failure concerns.
     reports: Vec<Report>,
-    /// How long to be idle before the store may settle again; `None` when it has.
-    settle_after: Option<Duration>,
+    /// Whether the next commit has to be durable before it is told to anybody.
+    durable: bool,
+    /// When what is committed is made durable; `None` when it is.
+    persist_at: Option<Instant>,
+    /// When it may be made durable the next time.
+    may_persist: Instant,
+    /// The thread that does it.
+    persisting: Option<JoinHandle<Result<(), IndexError>>>,
+    /// When the store may settle, and how long the writer is idle by then; `None` when it has.
+    settle_at: Option<(Instant, Duration)>,
     stopping: bool,
 }
 
@@ -269,7 +318,11 @@ impl Loop {
             backlog: VecDeque::new(),
             since: None,
             reports: vec![],
-            settle_after: None,
+            durable: false,
+            persist_at: None,
+            may_persist: Instant::now(),
+            persisting: None,
+            settle_at: None,
             stopping: false,
         }
     }
@@ -278,7 +331,10 @@ impl Loop {
         while let Some(message) = self.next() {
             match message {
                 Message::Changes { changes, report, permit } => self.apply(changes, report, permit),
-                Message::Flush(done) => self.reports.push(Report::Waiting(done)),
+                Message::Flush { done, durable } => {
+                    self.reports.push(Report::Waiting(done));
+                    self.durable |= durable;
+                }
                 // [`Loop::receive`] has answered them.
                 Message::Ping(_) => {}
                 // What is queued behind it came too late only if its sender is told so: a sender
@@ -288,38 +344,88 @@ impl Loop {
             if self.is_late() {
                 self.commit();
             }
+            self.look_after_persisting();
         }
+        self.durable = true;
         self.commit();
     }
 
-    /// The next message; commits when there is a reason to and none is waiting.
+    /// The next message; does what is due when none is waiting.
     fn next(&mut self) -> Option<Message> {
-        let waiting = self.backlog.pop_front();
-        if let Some(message) = waiting.or_else(|| self.receive(Some(Duration::ZERO)).ok()) {
-            return Some(message);
+        loop {
+            let waiting = self.backlog.pop_front();
+            if let Some(message) = waiting.or_else(|| self.receive(Some(Duration::ZERO)).ok()) {
+                return Some(message);
+            }
+            if self.stopping {
+                return None;
+            }
+            if self.is_awaited() {
+                self.commit();
+            }
+            match self.receive(
+                self.next_deadline().map(|at| at.saturating_duration_since(Instant::now())),
+            ) {
+                Ok(message) => return Some(message),
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => self.do_what_is_due(),
+            }
         }
-        if self.stopping {
-            return None;
-        }
-        if self.reports.iter().any(|report| matches!(report, Report::Waiting(_))) {
+    }
+
+    /// When something is to be done though no message comes.
+    fn next_deadline(&self) -> Option<Instant> {
+        let commit = self.since.map(|since| since + MAX_UNCOMMITTED);
+        let persist = match self.persisting {
+            Some(_) => Some(Instant::now() + LOOK),
+            None => self.persist_at,
+        };
+        let settle = self.settle_at.map(|(at, _)| at);
+        [commit, persist, settle].into_iter().flatten().min()
+    }
+
+    fn do_what_is_due(&mut self) {
+        let now = Instant::now();
+        if self.since.is_some_and(|since| since + MAX_UNCOMMITTED <= now) {
             self.commit();
         }
-        if let Some(since) = self.since {
-            let left = MAX_UNCOMMITTED.saturating_sub(since.elapsed());
-            match self.receive(Some(left)) {
-                Ok(message) => return Some(message),
-                Err(RecvTimeoutError::Timeout) => self.commit(),
-                Err(RecvTimeoutError::Disconnected) => return None,
+        if let Some((_, idle)) = self.settle_at.filter(|(at, _)| *at <= now) {
+            self.settle(idle);
+        }
+        self.look_after_persisting();
+    }
+
+    /// Begins to make durable what is committed, when it is time, and takes note of the end.
+    fn look_after_persisting(&mut self) {
+        if let Some(thread) = self.persisting.take_if(|thread| thread.is_finished()) {
+            let panicked = |_| Err(IndexError::Write { reason: PANICKED.into() });
+            let result = thread.join().unwrap_or_else(panicked);
+            self.persisted(&result);
+        }
+        let is_due = self.persist_at.is_some_and(|at| at <= Instant::now());
+        if is_due && self.persisting.is_none() {
+            self.persist_at = None;
+            self.may_persist = Instant::now() + PERSIST_EVERY;
+            let store = self.store.clone();
+            let thread = std::thread::Builder::new()
+                .name("index-persist".into())
+                .spawn(move || store.persist());
+            match thread {
+                Ok(thread) => self.persisting = Some(thread),
+                Err(error) => self.persisted(&Err(IndexError::Write { reason: error.to_string() })),
             }
         }
-        while let Some(idle) = self.settle_after {
-            match self.receive(Some(idle)) {
-                Ok(message) => return Some(message),
-                Err(RecvTimeoutError::Timeout) => self.settle(idle),
-                Err(RecvTimeoutError::Disconnected) => return None,
+    }
+
+    fn persisted(&mut self, result: &Result<(), IndexError>) {
+        match result {
+            Ok(()) if self.paused == Some(Paused::Volatile) => self.go_on(),
+            Ok(()) => {}
+            Err(error) => {
+                self.persist_at = Some(self.may_persist);
+                self.pause(&error.to_string(), Paused::Volatile);
             }
         }
-        self.receive(None).ok()
     }
 
     /// Waits for a message, for so long or for ever. Pings are answered on the way: to be asked
@@ -352,6 +458,7 @@ impl Loop {
                 self.commit();
                 self.pause(&reason, Paused::NoRoom);
             }
+            self.look_after_persisting();
             match self.receive(Some(ROOM_WAIT)) {
                 Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => self.stopping = true,
                 Ok(message) => self.backlog.push_back(message),
@@ -380,14 +487,23 @@ impl Loop {
     }
 
     fn settle(&mut self, idle: Duration) {
-        self.settle_after = Some(idle * 2).filter(|next| *next <= LAST_SETTLE);
+        let next = Some(idle * 2).filter(|next| *next <= LAST_SETTLE);
+        self.settle_at = next.map(|next| (Instant::now() + next, next));
         if let Err(error) = self.store.settle() {
             tracing::warn!(%error, "the index stays as it was at the last commit");
         }
+        // Merged segments, which replace those on the disk.
+        self.persist_at.get_or_insert_with(Instant::now);
     }
 
     fn is_late(&self) -> bool {
-        self.since.is_some_and(|since| since.elapsed() >= MAX_UNCOMMITTED)
+        let most = if self.is_awaited() { MAX_UNCOMMITTED } else { MAX_UNCOMMITTED_LOAD };
+        self.since.is_some_and(|since| since.elapsed() >= most)
+    }
+
+    /// Whether somebody waits for the next commit.
+    fn is_awaited(&self) -> bool {
+        self.reports.iter().any(|report| matches!(report, Report::Waiting(_)))
     }
 
     fn apply(&mut self, changes: Vec<Change>, report: Report, permit: OwnedSemaphorePermit) {
@@ -397,6 +513,7 @@ impl Loop {
         }
         self.reports.push(report);
         self.since.get_or_insert_with(Instant::now);
+        self.durable |= changes.iter().any(|change| !matches!(change, Change::Replace(_)));
         let applied = unpanicked(|| {
             self.store.apply(changes)?;
             fault::point("writer.applied");
@@ -409,37 +526,49 @@ impl Loop {
     }
 
     fn commit(&mut self) {
-        // Nothing applied: whoever waits has nothing to wait for.
-        let committed = if self.since.is_some() {
-            self.settle_after = Some(FIRST_SETTLE);
-            let committed = unpanicked(|| self.store.commit());
-            if committed.is_ok() {
-                self.go_on();
-            }
-            committed
-        } else {
-            Ok(())
-        };
-        match committed {
+        match self.commit_store() {
             Ok(()) => self.finish(&Ok(())),
             Err(error) => self.fail(error),
         }
     }
 
+    fn commit_store(&mut self) -> Result<(), IndexError> {
+        if self.since.is_some() {
+            unpanicked(|| self.store.commit())?;
+            self.settle_at = Some((Instant::now() + FIRST_SETTLE, FIRST_SETTLE));
+            self.persist_at.get_or_insert(self.may_persist);
+            if self.paused != Some(Paused::Volatile) {
+                self.go_on();
+            }
+        }
+        if self.durable {
+            self.may_persist = Instant::now() + PERSIST_EVERY;
+            let result = unpanicked(|| self.store.persist());
+            if result.is_ok() {
+                self.persist_at = None;
+            }
+            self.persisted(&result);
+            result?;
+        }
+        Ok(())
+    }
+
     fn fail(&mut self, error: IndexError) {
         // While it fails again and again, once is enough.
-        if self.paused != Some(Paused::Failed) {
+        if self.paused.is_none() {
             tracing::warn!(%error, "changes to the index were rolled back");
         }
         if let Err(again) = self.store.rollback() {
             tracing::error!(error = %again, "the index can't be rolled back");
         }
-        self.pause(&error.to_string(), Paused::Failed);
+        if self.paused != Some(Paused::Volatile) {
+            self.pause(&error.to_string(), Paused::Failed);
+        }
         self.finish(&Err(error));
     }
 
     fn finish(&mut self, result: &Result<(), IndexError>) {
-        self.since = None;
+        (self.since, self.durable) = (None, false);
         for report in self.reports.drain(..) {
             match (report, result) {
                 // Whoever stopped waiting doesn't want to know.
@@ -454,9 +583,23 @@ impl Loop {
 /// A panic of the engine is an error like any other: the writer has to outlive it, and a roll-back
 /// throws away whatever it left half done.
 fn unpanicked(call: impl FnOnce() -> Result<(), IndexError>) -> Result<(), IndexError> {
-    let reason = "the index's engine panicked (the log says where)";
     catch_unwind(AssertUnwindSafe(call))
-        .unwrap_or_else(|_| Err(IndexError::Write { reason: reason.into() }))
+        .unwrap_or_else(|_| Err(IndexError::Write { reason: PANICKED.into() }))
+}
+
+/// Lets other threads go first. On Linux niceness is a thread's own, and goes on to the threads that
+/// it starts.
+fn yield_to_others() {
+    #[cfg(target_os = "linux")]
+    {
+        let lower = || {
+            let niceness = rustix::process::getpriority_process(None)?;
+            rustix::process::setpriority_process(None, niceness + NICER)
+        };
+        if let Err(error) = lower() {
+            tracing::debug!(%error, "the index writer runs like any other thread");
+        }
+    }
 }
 
 /// What is in there is replaced whole, so it stays whole when a thread dies with the lock.
