@@ -281,6 +281,28 @@ fn list_items_keep_their_parents() {
     }
 }
 
+/// qntx-labs/qmd#27: characters of several bytes without any break, around every size at which one is cut.
+#[test]
+fn no_character_is_cut_in_two() {
+    let sizes = |c: char| {
+        let mut whole = 0;
+        while super::tokens::cost(&c.to_string().repeat(whole + 1)) <= super::WHOLE {
+            whole += 1;
+        }
+        (whole - 1)..=(whole + 4)
+    };
+    let texts = ['…', '🦀', '退']
+        .into_iter()
+        .flat_map(|c| sizes(c).chain([2000]).map(move |len| c.to_string().repeat(len)));
+    for text in texts {
+        for mime_type in ["text/plain", "text/markdown", "text/csv", "text/x-rust"] {
+            let document = document(mime_type, &text);
+            let chunks = chunk(&document);
+            assert_invariants(&document, &chunks);
+        }
+    }
+}
+
 #[test]
 fn lines_and_code_are_cut_where_they_may_be() {
     let csv: String = (0..100).map(|n| format!("{n},\"退款 {n}\",2026-01-12\n")).collect();

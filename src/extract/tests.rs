@@ -310,16 +310,25 @@ fn limits_cut_and_say_so() {
     assert!(part.starts_with("line 0 of") && part.ends_with("line 1999 of the log\n"));
     assert!(part.contains("lines are left out …]\nline ") && part.len() <= 8192 && found.truncated);
 
-    for len in [65, 10_000] {
-        let Extraction::Skipped(reason) = read_one("x://a", None, blob(vec![b'a'; len]), &limits)
-        else {
-            panic!("it is over the limit");
+    // What has to be whole to be opened isn't.
+    let pdf = |len: usize| blob([b"%PDF-1.7\n".as_slice(), &vec![b'a'; len - 9]].concat());
+    for (len, is_over) in [(64, false), (65, true), (10_000, true)] {
+        let Extraction::Skipped(reason) = read_one("x://a", None, pdf(len), &limits) else {
+            panic!("it is no PDF at all");
         };
-        assert!(reason.contains("over the limit of 64 (limits.max_blob_bytes)"), "{reason}");
+        let said = reason.contains("over the limit of 64 (limits.max_blob_bytes)");
+        assert_eq!(said, is_over, "{reason}");
     }
-    let Extraction::Document(_) = read_one("x://a", None, blob([b'a'; 64]), &limits) else {
-        panic!("it is within the limit");
+    // Text is text, also as a blob, and in another charset.
+    let log = (0..2000).map(|n| format!("第{n}行日志\n")).collect::<String>();
+    let (bytes, ..) = encoding_rs::GB18030.encode(&log);
+    let limits = Limits { max_blob_bytes: 64, ..limits_of_logs };
+    let Extraction::Document(found) = read_one("x://a.log", None, blob(&*bytes), &limits) else {
+        panic!("it has text");
     };
+    let part = &found.parts[0].text;
+    assert!(part.starts_with("第0行日志\n") && part.ends_with("第1999行日志\n"), "{part}");
+    assert!(part.len() <= 8192 && found.truncated);
 }
 
 #[test]
@@ -461,9 +470,14 @@ fn film_of_the_kinds_that_browsers_and_cameras_make_says_its_title() {
     mkv.extend([0; 300]);
     let mut avi = b"RIFF\x30\0\0\0AVI LIST\x18\0\0\0INFOINAM\x0c\0\0\0".to_vec();
     avi.extend("退款政策".as_bytes());
-    for (name, bytes, essence) in
-        [("a.mkv", mkv, "video/x-matroska"), ("a.avi", avi, "video/x-msvideo")]
-    {
+    // With a header of another shape.
+    let head = b"\x1a\x45\xdf\xa3\x10\0\0\x0a\x42\x82\x10\0\0\x04webm";
+    let webm = [head.as_slice(), &mkv[16..]].concat();
+    for (name, bytes, essence) in [
+        ("a.mkv", mkv, "video/x-matroska"),
+        ("a.webm", webm, "video/webm"),
+        ("a.avi", avi, "video/x-msvideo"),
+    ] {
         let found = document(&format!("x://{name}"), None, blob(bytes));
         assert_eq!(found.title.as_deref(), Some("退款政策"), "{name}");
         assert_eq!((&*found.parts[0].text, &*found.mime_type), ("Title: 退款政策\n", essence));
