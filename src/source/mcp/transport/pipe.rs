@@ -124,9 +124,9 @@ async fn read_all(
             match frame {
                 Frame::Push(push) => hints.push(push),
                 // What parses as JSON-RPC and not for rmcp is of no protocol that we know.
-                Frame::Message(value) => match serde_json::from_value(value) {
-                    Ok(message) => messages.push(message),
-                    Err(_) => drop(noise.fetch_add(1, Ordering::Relaxed)),
+                Frame::Message(value) => match super::decode(value) {
+                    Some(message) => messages.push(message),
+                    None => drop(noise.fetch_add(1, Ordering::Relaxed)),
                 },
                 Frame::Noise => drop(noise.fetch_add(1, Ordering::Relaxed)),
             }
