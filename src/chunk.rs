@@ -167,7 +167,7 @@ fn finish(part: &Part, pieces: Vec<Piece>) -> Vec<Chunk> {
         while let Some(next) = pages.next_if(|next| next.at <= start) {
             page = Some(next.number);
         }
-        let breaks = slice.bytes().filter(|b| *b == b'\n').count() as u32;
+        let breaks = slice.matches('\n').count() as u32;
         // A line break belongs to the line that it ends.
         let last_line = line + breaks - u32::from(slice.ends_with('\n'));
         while noise.first().is_some_and(|range| range.end <= start) {

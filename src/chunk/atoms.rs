@@ -112,7 +112,7 @@ impl<'a> Lines<'a> {
     fn peek(&self) -> Option<Range<usize>> {
         let rest = &self.text[self.at..self.end];
         (!rest.is_empty()).then(|| {
-            let len = rest.bytes().position(|b| b == b'\n').map_or(rest.len(), |at| at + 1);
+            let len = rest.find('\n').map_or(rest.len(), |at| at + 1);
             self.at..self.at + len
         })
     }
