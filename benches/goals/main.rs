@@ -233,7 +233,10 @@ fn indexing(
 ) -> (TantivyStore, Raw, Duration) {
     let open = |name: &str, threads| {
         let config = IndexConfig { threads, ..config.index.clone() };
-        TantivyStore::open(&scratch.join(name), &config).unwrap()
+        let store = TantivyStore::open(&scratch.join(name), &config).unwrap();
+        // Its schema is read from the disk.
+        store.persist().unwrap();
+        store
     };
     let mut raw = None;
     let (mut ours, mut theirs) = (Times::default(), Times::default());
