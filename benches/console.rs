@@ -42,6 +42,7 @@ async fn main() {
         store.apply(batch.iter().map(|n| Change::Replace(Box::new(entry(*n)))).collect()).unwrap();
         store.commit().unwrap();
     }
+    store.persist().unwrap();
     let control = Control::default();
     for name in SERVERS {
         let shared = Shared::new(status(name), tokio::sync::mpsc::channel(1).0);

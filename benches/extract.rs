@@ -1,8 +1,8 @@
 //! How fast workers open each format, and what a search takes meanwhile, beside what it takes alone.
 //!
 //! `cargo bench --bench extract [-- FOLDER]`: the folder's files, else those that the interop tests make
-//! (`tests/interop/setup` installs what writes them). Small files tell the cost of a round, large
-//! ones the throughput.
+//! (`tests/interop/setup` installs what writes them), small ones that tell the cost of a round and large
+//! ones that tell the throughput.
 
 #![expect(
     clippy::unwrap_used,
@@ -33,15 +33,43 @@ use resdex::worker::Workers;
 const TIME: Duration = Duration::from_secs(1);
 const SEARCHES: usize = 2_000;
 
+/// How often a large document says what a small one says once.
+const TIMES: usize = 50;
+
+/// A document of a format, with the length of its file.
+type File = (Resource, Snapshot, usize);
+type Formats = BTreeMap<String, Vec<File>>;
+
 #[tokio::main]
 async fn main() {
     let given = std::env::args().skip(1).find(|argument| !argument.starts_with("--"));
     let scratch = tempfile::tempdir().unwrap();
-    let folder = given.map_or_else(|| made(scratch.path()), PathBuf::from);
-    let mut formats: BTreeMap<String, Vec<(Resource, Snapshot, usize)>> = BTreeMap::new();
+    let folders = match given {
+        Some(folder) => vec![PathBuf::from(folder)],
+        None => vec![made(scratch.path(), 1), made(scratch.path(), TIMES)],
+    };
+    let workers = Workers::of(env!("CARGO_BIN_EXE_resdex"), 2);
+    let limits = Limits::default();
+    let mut formats = Formats::new();
+    for folder in folders {
+        formats = files(&folder);
+        println!("| format | a file | a document | of file | of text |\n|---|---|---|---|---|");
+        for (format, files) in &formats {
+            throughput(format, files, &workers, &limits).await;
+        }
+        println!();
+    }
+    latency(&formats, &workers, &limits).await;
+}
+
+fn files(folder: &Path) -> Formats {
+    let mut formats = Formats::new();
     for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
         let name = path.file_name().unwrap().to_str().unwrap();
-        let Some((_, format)) = name.split_once('.') else { continue };
+        // Not the list of what is to be found in them.
+        let Some((_, format)) = name.split_once('.').filter(|_| name != "expected.json") else {
+            continue;
+        };
         let bytes = fs::read(&path).unwrap();
         let uri = format!("bench:///{name}");
         let body = Body::Blob(BASE64_STANDARD.encode(&bytes));
@@ -49,47 +77,45 @@ async fn main() {
         let one = (Resource::new(uri.as_str()), Snapshot::new(vec![content]), bytes.len());
         formats.entry(format.to_owned()).or_default().push(one);
     }
-    let workers = Workers::of(env!("CARGO_BIN_EXE_resdex"), 2);
-    let limits = Limits::default();
-    for (format, files) in &formats {
-        let (begin, mut documents, mut bytes, mut text) = (Instant::now(), 0, 0, 0);
-        while begin.elapsed() < TIME {
-            for (resource, snapshot, size) in files {
-                let found = workers.extract(resource, snapshot, &limits).await.unwrap();
-                documents += 1;
-                bytes += size;
-                if let Extraction::Document(document) = found {
-                    text += document.parts.iter().map(|part| part.text.len()).sum::<usize>();
-                }
+    formats
+}
+
+/// One document after the other, each as it comes from a server: in base64.
+async fn throughput(format: &str, files: &[File], workers: &Workers, limits: &Limits) {
+    let (begin, mut documents, mut bytes, mut text) = (Instant::now(), 0, 0, 0);
+    while begin.elapsed() < TIME {
+        for (resource, snapshot, size) in files {
+            let found = workers.extract(resource, snapshot, limits).await.unwrap();
+            documents += 1;
+            bytes += size;
+            if let Extraction::Document(document) = found {
+                text += document.parts.iter().map(|part| part.text.len()).sum::<usize>();
             }
         }
-        let seconds = begin.elapsed().as_secs_f64();
-        println!(
-            "{format:<12} {:>8.1} documents/s {:>8.2} MB/s of file {:>8.3} MB/s of text",
-            f64::from(documents) / seconds,
-            bytes as f64 / seconds / 1e6,
-            text as f64 / seconds / 1e6,
-        );
     }
-    latency(&formats, &workers, &limits).await;
+    let seconds = begin.elapsed().as_secs_f64();
+    println!(
+        "| {format} | {:.1} KB | {:.2} ms | {:.2} MB/s | {:.2} MB/s |",
+        bytes as f64 / f64::from(documents) / 1e3,
+        seconds * 1e3 / f64::from(documents),
+        bytes as f64 / seconds / 1e6,
+        text as f64 / seconds / 1e6,
+    );
 }
 
 /// The documents of the tests, written by their script.
-fn made(scratch: &Path) -> PathBuf {
+fn made(scratch: &Path, times: usize) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let python = root.join("target/interop/documents/bin/python");
     let script = root.join("tests/interop/peers/documents/make.py");
-    let folder = scratch.join("documents");
-    assert!(Command::new(python).arg(script).arg(&folder).status().unwrap().success());
+    let folder = scratch.join(times.to_string());
+    let made = Command::new(python).arg(script).arg(&folder).arg(times.to_string()).status();
+    assert!(made.unwrap().success());
     folder
 }
 
 /// Searches alone, and while both workers are busy all the time.
-async fn latency(
-    formats: &BTreeMap<String, Vec<(Resource, Snapshot, usize)>>,
-    workers: &Workers,
-    limits: &Limits,
-) {
+async fn latency(formats: &Formats, workers: &Workers, limits: &Limits) {
     let store = store();
     let alone = searches(&store);
     let stop = Arc::new(AtomicBool::new(false));
@@ -108,7 +134,6 @@ async fn latency(
             documents
         }));
     }
-    tokio::time::sleep(Duration::from_millis(500)).await;
     let meanwhile = tokio::task::spawn_blocking(move || searches(&store)).await.unwrap();
     stop.store(true, Ordering::Relaxed);
     let mut documents = 0;
@@ -116,13 +141,13 @@ async fn latency(
         documents += busy.await.unwrap();
     }
     println!(
-        "search       alone p50 {:.3} ms, p99 {:.3} ms | while {documents} documents were opened p50 {:.3} ms, p99 {:.3} ms | {:.2} × at p50",
-        alone.0,
-        alone.1,
-        meanwhile.0,
-        meanwhile.1,
-        meanwhile.0 / alone.0,
+        "| a search | alone | while {documents} documents were opened | ratio | wanted | |\n|---|---|---|---|---|---|"
     );
+    for (name, alone, meanwhile) in [("p50", alone.0, meanwhile.0), ("p99", alone.1, meanwhile.1)] {
+        let ratio = meanwhile / alone;
+        let word = if ratio < 2.0 { "met" } else { "missed" };
+        println!("| {name} | {alone:.3} ms | {meanwhile:.3} ms | {ratio:.2} | < 2 | {word} |");
+    }
 }
 
 fn store() -> TantivyStore {

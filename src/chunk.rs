@@ -3,7 +3,8 @@
 //! A part is cut at its headings and pages into sections. A section that is small enough stays
 //! whole; another one is taken apart into atoms that are packed again into even pieces. Its lines tell
 //! what belongs together (a fence, a table, a record), and text-splitter cuts prose and whatever else is
-//! too large. At last tiny neighbours are put together. Every step is linear in the text, also without
+//! too large. A piece that begins within a table, a fence or a list carries the header row, the opening or
+//! the items above it as its lead. At last tiny neighbours are put together. Every step is linear in the text, also without
 //! any break in it.
 //!
 //! Knows of the extract room only the registry of types and what a fence is. Must not know servers,
@@ -11,6 +12,7 @@
 
 mod atoms;
 mod cutter;
+mod items;
 mod merge;
 mod noise;
 mod pack;
@@ -24,7 +26,7 @@ use merge::{Merger, Piece};
 use tokens::UNIT;
 
 /// Changes whenever the same document gives other chunks; part of the index's fingerprint.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// A section of at most this cost stays whole, and larger ones are cut into the fewest pieces that
 /// are not above it, which makes them about 400 tokens.
@@ -55,20 +57,28 @@ fn chunk_part(part: &Part, has_header: bool) -> Vec<Chunk> {
         if cost <= WHOLE {
             let bare = section.is_bare(text);
             let (path, page) = (section.path, section.page);
-            merger.push(Piece { range, cost, path, page, lead: None, bare });
+            merger.push(Piece { range, cost, path, page, lead: vec![], bare });
             continue;
         }
         atoms.clear();
         let header = has_header && part.format == Format::Lines && range.start == 0;
         atoms::split(text, range, part.format, header, &mut atoms);
-        for piece in pack::pack(section.range.start, &atoms) {
+        let pieces = pack::pack(section.range.start, &atoms);
+        let starts: Vec<usize> = pieces.iter().map(|piece| piece.range.start).collect();
+        let parents = match part.format {
+            Format::Markdown => items::parents(text, section.range.clone(), &starts),
+            _ => vec![],
+        };
+        let parents = parents.into_iter().chain(std::iter::repeat_with(Vec::new));
+        for (piece, mut lead) in pieces.into_iter().zip(parents) {
             let path = section.path.clone();
+            lead.extend(piece.lead);
             merger.push(Piece {
                 range: piece.range,
                 cost: piece.cost,
                 path,
                 page: section.page,
-                lead: piece.lead,
+                lead,
                 bare: false,
             });
         }
@@ -157,7 +167,7 @@ fn finish(part: &Part, pieces: Vec<Piece>) -> Vec<Chunk> {
         while let Some(next) = pages.next_if(|next| next.at <= start) {
             page = Some(next.number);
         }
-        let breaks = slice.bytes().filter(|b| *b == b'\n').count() as u32;
+        let breaks = slice.matches('\n').count() as u32;
         // A line break belongs to the line that it ends.
         let last_line = line + breaks - u32::from(slice.ends_with('\n'));
         while noise.first().is_some_and(|range| range.end <= start) {
@@ -175,7 +185,8 @@ fn finish(part: &Part, pieces: Vec<Piece>) -> Vec<Chunk> {
             bytes: start as u32..end as u32,
             page,
             text: slice.to_owned(),
-            lead: piece.lead.map(|range| text[range].to_owned()),
+            lead: (!piece.lead.is_empty())
+                .then(|| piece.lead.into_iter().map(|range| &text[range]).collect()),
             noise: inside
                 .map(|range| {
                     (range.start.max(start) - start) as u32..(range.end.min(end) - start) as u32

@@ -3,14 +3,17 @@
 //! By MIME type (parameters and case tolerated), else by the URI's suffix, else by looking at the
 //! content. What has no text says why. Must not know servers, the index or the clock.
 //!
-//! Lines are counted in the text that a read returns, so a part's text is that text, but for
-//! controls and JSON's escapes, which keep the lines. Markup is converted, and binary formats are opened.
+//! Lines are counted in the text that a read returns, so a part's text is that text, but for controls
+//! and the paths that values of JSON, YAML and TOML get, which keep the lines. Markup is converted, and
+//! binary formats are opened.
 //!
 //! What opens them may panic, overflow the stack or exhaust the memory over a hostile file:
 //! [`needs_worker`] tells what has to be extracted in a process of its own.
 
 mod clean;
+mod content;
 mod decode;
+mod flat;
 mod html;
 mod json;
 pub mod markdown;
@@ -26,12 +29,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::Limits;
 use crate::model::{Body, Content, Document, Format, Part, Resource, Snapshot};
+use content::Source;
 use mime::{Kind, MimeType};
 use open::{Draft, Reader, Task};
 use outline::Outline;
 
 /// Changes whenever the same snapshot gives another document; part of the index's fingerprint.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// What could be made of a snapshot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -61,7 +65,7 @@ pub fn extract(resource: &Resource, snapshot: &Snapshot, limits: &Limits) -> Ext
         }
         let found = match open::reader(content, uri, &declared) {
             Some(reader) => opened(content, reader, uri, &declared, budget, limits, &mut notes),
-            None => read(content, uri, &declared, limits)
+            None => content::read(content, uri, &declared)
                 .and_then(|source| part(source, uri, &declared, budget, &mut notes)),
         };
         match found {
@@ -134,110 +138,6 @@ fn add_notes(notes: &mut Vec<String>, more: Vec<String>) {
     }
 }
 
-/// A content's text before its kind is known.
-struct Source {
-    text: String,
-    /// The charset of a blob that wasn't UTF-8 or not what was declared.
-    note: Option<String>,
-}
-
-/// Text of a content, or why it has none.
-fn read(
-    content: &Content,
-    uri: &str,
-    declared: &MimeType,
-    limits: &Limits,
-) -> Result<Source, String> {
-    let declared_binary = mime::kind_of_type(&declared.essence) == Some(Kind::Binary);
-    match &content.body {
-        Body::Text(text) => {
-            // A server may have turned a PDF or a picture into text, or have sent its bytes as text.
-            if declared_binary && !reads_like_text(text) {
-                return Err(mime::why_no_text(&declared.essence));
-            }
-            Ok(Source { text: text.clone(), note: None })
-        }
-        Body::Blob(blob) => from_bytes(blob_bytes(blob, uri, limits)?, declared),
-    }
-}
-
-fn blob_bytes(blob: &str, uri: &str, limits: &Limits) -> Result<Vec<u8>, String> {
-    let len = decode::decoded_len(blob);
-    if len > limits.max_blob_bytes {
-        return Err(format!(
-            "a blob of {len} bytes is over the limit of {} (limits.max_blob_bytes)",
-            limits.max_blob_bytes
-        ));
-    }
-    decode::base64(blob).map_err(|fault| format!("the blob of {uri} isn't base64: {fault}"))
-}
-
-fn from_bytes(bytes: Vec<u8>, declared: &MimeType) -> Result<Source, String> {
-    let essence = declared.essence.as_str();
-    let binary = binary_type(&bytes);
-    if let Some(found) = binary {
-        let reason = mime::why_no_text(found);
-        let named = mime::kind_of_type(essence);
-        return Err(match named {
-            // "application/zip" for a DOCX is no lie worth a word, "text/plain" for a picture is.
-            Some(Kind::Binary) if found == "application/zip" || found.contains("ole-storage") => {
-                mime::why_no_text(essence)
-            }
-            Some(kind) if kind != Kind::Binary => format!("declared {essence}, but {reason}"),
-            _ => reason,
-        });
-    }
-    let text = decode::text(bytes, declared.charset.as_deref());
-    match text {
-        Some(decoded) => {
-            let charset = decoded.charset;
-            let note = match &declared.charset {
-                Some(label) if decoded.corrected => {
-                    Some(format!("declared charset {label}, is {charset}"))
-                }
-                None if charset != "UTF-8" => Some(format!("decoded from {charset}")),
-                _ => None,
-            };
-            Ok(Source { text: decoded.text, note })
-        }
-        None if mime::kind_of_type(essence).is_some_and(|kind| kind != Kind::Binary) => {
-            Err(format!("declared {essence}, but it is binary data without text"))
-        }
-        None => Err(mime::why_no_text(essence)),
-    }
-}
-
-/// The type of bytes that begin like a known binary format. Bytes that read like text aren't
-/// matched against the formats whose mark is two or three letters ("BM", "MZ").
-fn binary_type(bytes: &[u8]) -> Option<&'static str> {
-    let head = &bytes[..bytes.len().min(8192)];
-    let found = infer::get(head).filter(|found| {
-        !matches!(found.matcher_type(), infer::MatcherType::Text)
-            && found.mime_type() != "application/x-x509-ca-cert"
-    })?;
-    let unmistakable = matches!(found.mime_type(), "application/pdf" | "application/rtf");
-    let is_text = match std::str::from_utf8(head) {
-        Ok(_) => true,
-        Err(error) => error.error_len().is_none(),
-    };
-    (unmistakable || !is_text || decode::looks_binary_or_wide(head)).then(|| found.mime_type())
-}
-
-/// Whether a string sent under a binary type is prose, and not bytes or base64 in a string.
-fn reads_like_text(text: &str) -> bool {
-    let head = clean::head(text, 4096);
-    let chars = head.chars().count();
-    let odd = head
-        .chars()
-        .filter(|c| *c == char::REPLACEMENT_CHARACTER || (c.is_control() && !c.is_whitespace()))
-        .count();
-    let longest = head.split_whitespace().map(str::len).max().unwrap_or(0);
-    odd * 20 <= chars
-        && sniff::unmistakable(text).is_none_or(|(_, kind)| kind != Kind::Binary)
-        && (longest < 200 || decode::base64(head).is_err())
-        && !head.starts_with("data:")
-}
-
 /// Opens a content.
 fn opened(
     content: &Content,
@@ -250,7 +150,7 @@ fn opened(
 ) -> Result<Found, String> {
     let bytes = match &content.body {
         Body::Text(text) => text.as_bytes().to_vec(),
-        Body::Blob(blob) => blob_bytes(blob, uri, limits)?,
+        Body::Blob(blob) => content::whole_blob(blob, uri, limits)?,
     };
     let task = Task { uri, limits, budget, depth: 0 };
     let draft = open::open(reader, &bytes, &task)?;
@@ -287,7 +187,7 @@ fn member(bytes: &[u8], name: &str, task: &Task<'_>) -> Result<Draft, String> {
         return open::open(reader, bytes, task);
     }
     let mut draft = Draft::new(task.budget);
-    let source = from_bytes(bytes.to_vec(), &declared)?;
+    let source = content::from_bytes(bytes.to_vec(), &declared)?;
     let found = part(source, name, &declared, task.budget, &mut draft.notes)?;
     draft.title = found.title;
     draft.truncated = found.truncated;
@@ -364,14 +264,21 @@ fn part(
             None => (Format::Code, Outline::default(), text),
         },
         Kind::Subtitles => (Format::Plain, Outline::default(), subtitles::convert(&text)),
-        Kind::Json | Kind::JsonLines => {
-            let text = match json::readable(&text) {
-                std::borrow::Cow::Borrowed(_) => text,
-                std::borrow::Cow::Owned(readable) => readable,
-            };
-            let format = if kind == Kind::Json { Format::Code } else { Format::Lines };
-            (format, Outline::default(), text)
-        }
+        Kind::Json => match flat::json::flatten(&text) {
+            Some(flat) => {
+                if !flat.keeps_lines {
+                    notes.push(
+                        "long lines of JSON are taken apart: lines count in the extracted text"
+                            .into(),
+                    );
+                }
+                (Format::Lines, Outline::default(), flat.text)
+            }
+            None => (Format::Code, Outline::default(), json::readable(&text).into_owned()),
+        },
+        Kind::JsonLines => (Format::Lines, Outline::default(), flat::json::flatten_lines(&text)),
+        Kind::Yaml => (Format::Code, Outline::default(), flat::yaml::flatten(&text)),
+        Kind::Toml => (Format::Code, Outline::default(), flat::toml::flatten(&text)),
         Kind::Config | Kind::Code => (Format::Code, Outline::default(), text),
         Kind::Csv | Kind::Log => (Format::Lines, Outline::default(), text),
         Kind::Plain | Kind::Binary => (Format::Plain, Outline::default(), text),

@@ -112,8 +112,11 @@ pub enum Change {
 pub trait IndexStore: Send + Sync + 'static {
     /// Hands changes over. Blocking: called from a thread that may wait.
     fn apply(&self, changes: Vec<Change>) -> Result<(), IndexError>;
-    /// Makes all that was applied visible and durable before it returns.
+    /// Makes all that was applied visible before it returns.
     fn commit(&self) -> Result<(), IndexError>;
+    /// Makes all that was committed before the call durable before it returns. May be called from
+    /// another thread than the rest: commits go on meanwhile.
+    fn persist(&self) -> Result<(), IndexError>;
     /// Forgets what was applied since the last commit, after an error.
     fn rollback(&self) -> Result<(), IndexError>;
     /// Takes up what the engine did by itself since the last commit (merging segments), which

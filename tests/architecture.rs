@@ -54,6 +54,7 @@ const EVERYWHERE: &[&str] = &["fault", "quiet", "kept", "outbox"];
 const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("chunk.rs", "extract::mime", "how text is cut follows from what kind of text it is"),
     ("chunk/atoms.rs", "extract::markdown", "one reading of Markdown's fences, not two"),
+    ("chunk/items.rs", "extract::markdown", "one reading of Markdown's fences, not two"),
     ("index.rs", "extract::mime", "whether a declared type is the right one is said in one way"),
     ("index.rs", "search::filter", "the store's request holds it; pure data"),
     ("index.rs", "search::query", "the store's request holds it; pure data"),

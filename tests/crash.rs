@@ -211,7 +211,7 @@ fn dying_at_any_moment_leaves_an_index_that_is_right() {
     }
     let daemon = stopped.start();
     bench.pages.complete(&daemon);
-    let stopped = daemon.kill();
+    let stopped = daemon.stop();
     bench.pages.check(stopped.folder());
     assert_eq!(bench.pages.held, bench.pages.revisions);
 }
@@ -230,6 +230,10 @@ fn dying_at_every_point_leaves_an_index_that_is_right() {
         ("index.prepared", 3),
         ("index.committed", 1),
         ("index.committed", 3),
+        ("index.written", 1),
+        ("index.written", 2),
+        ("index.persisted", 1),
+        ("index.persisted", 2),
         ("sync.flushed", 1),
         ("sync.removed", 1),
     ];
@@ -241,7 +245,7 @@ fn dying_at_every_point_leaves_an_index_that_is_right() {
             if round == 1 {
                 let daemon = stopped.start();
                 bench.pages.complete(&daemon);
-                stopped = daemon.kill();
+                stopped = daemon.stop();
                 // The era is remembered by now: it is written once more when it is forgotten.
                 let _ = std::fs::remove_file(stopped.folder().join("state/eras.json"));
             }
@@ -259,7 +263,7 @@ fn dying_at_every_point_leaves_an_index_that_is_right() {
         }
         let daemon = stopped.start();
         bench.pages.complete(&daemon);
-        let stopped = daemon.kill();
+        let stopped = daemon.stop();
         bench.pages.check(stopped.folder());
         assert_eq!(bench.pages.held, bench.pages.revisions, "after {point}");
     }
@@ -280,7 +284,7 @@ fn a_panic_of_our_own_is_gone_by_itself() {
         bench.pages.change();
         bench.pages.complete(&daemon);
         assert!(daemon.logged("at the fail point"), "{point} is never passed");
-        let stopped = daemon.kill();
+        let stopped = daemon.stop();
         bench.pages.check(stopped.folder());
         assert_eq!(bench.pages.held, bench.pages.revisions, "after {point}");
     }
@@ -303,7 +307,7 @@ fn dying_while_a_server_is_taken_out_leaves_nothing_of_it() {
             daemon.search("feldspar").is_empty().then_some(())
         });
         bench.pages.complete(&daemon);
-        let stopped = daemon.kill();
+        let stopped = daemon.stop();
         bench.pages.check(stopped.folder());
         assert_eq!(bench.pages.held, bench.pages.revisions);
     }
@@ -338,10 +342,7 @@ fn a_full_disk_pauses_the_writing_and_nothing_else() {
         assert_eq!(daemon.search(&format!("\"page{page} revision0\"")).len(), 1);
     }
     // A paused daemon ends when it is told to, and starts.
-    let mut daemon = daemon;
-    kill_process(daemon.pid(), Signal::TERM).unwrap();
-    assert_eq!(daemon.ended(), Some(0));
-    let daemon = daemon.kill().start();
+    let daemon = daemon.stop().start();
     daemon.found("\"page3 revision0\"", &uri(3));
     daemon.wait_until("the writing pauses again", paused);
     daemon.configure(&config);

@@ -233,7 +233,10 @@ fn indexing(
 ) -> (TantivyStore, Raw, Duration) {
     let open = |name: &str, threads| {
         let config = IndexConfig { threads, ..config.index.clone() };
-        TantivyStore::open(&scratch.join(name), &config).unwrap()
+        let store = TantivyStore::open(&scratch.join(name), &config).unwrap();
+        // Its schema is read from the disk.
+        store.persist().unwrap();
+        store
     };
     let mut raw = None;
     let (mut ours, mut theirs) = (Times::default(), Times::default());
@@ -258,6 +261,7 @@ fn indexing(
             }
         });
         store.commit().unwrap();
+        store.persist().unwrap();
         ours.add(started.elapsed());
         (built, raw) = (Some(store), Some(tantivy));
     }
@@ -307,6 +311,7 @@ fn indexing(
                 store.apply(put(entry)).unwrap();
             }
             store.commit().unwrap();
+            store.persist().unwrap();
             times.add(started.elapsed());
         }
     }
@@ -356,6 +361,7 @@ async fn disk(scratch: &Path, english: &Path, chinese: &Path) {
             store.apply(put(entry(resource, snapshot, &config))).unwrap();
         }
         store.commit().unwrap();
+        store.persist().unwrap();
         drop(store);
         let text: u64 = texts.iter().map(|(_, snapshot)| size(snapshot) as u64).sum();
         let mut parts = std::collections::BTreeMap::<String, u64>::new();

@@ -18,7 +18,7 @@ use crate::model::Format;
 /// under the cap with them.
 const UNBROKEN: u64 = CAP - 100 * UNIT;
 /// A header row or a fence's opening above this cost isn't repeated.
-const MAX_LEAD: u64 = 150 * UNIT;
+pub(super) const MAX_LEAD: u64 = 150 * UNIT;
 
 /// How good a place for a cut is. Later ones are better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,7 +52,7 @@ pub(super) fn split(
     has_header: bool,
     atoms: &mut Vec<Atom>,
 ) {
-    let mut lines = Lines { text, at: section.start, end: section.end };
+    let mut lines = Lines::new(text, section.clone());
     let mut builder = Builder { text, section, format, cutter: Cutter::new(), atoms };
     if has_header {
         builder.rows(&mut lines);
@@ -98,17 +98,21 @@ pub(super) fn split(
     builder.run(run..lines.end);
 }
 
-struct Lines<'a> {
+pub(super) struct Lines<'a> {
     text: &'a str,
     at: usize,
     end: usize,
 }
 
-impl Lines<'_> {
+impl<'a> Lines<'a> {
+    pub(super) fn new(text: &'a str, range: Range<usize>) -> Self {
+        Self { text, at: range.start, end: range.end }
+    }
+
     fn peek(&self) -> Option<Range<usize>> {
         let rest = &self.text[self.at..self.end];
         (!rest.is_empty()).then(|| {
-            let len = rest.bytes().position(|b| b == b'\n').map_or(rest.len(), |at| at + 1);
+            let len = rest.find('\n').map_or(rest.len(), |at| at + 1);
             self.at..self.at + len
         })
     }
@@ -246,7 +250,7 @@ impl Builder<'_> {
         }
         let lead = self.lead(&header);
         self.pieces(header, Format::Lines, cut, Cut::Fair, None);
-        for row in (Lines { text: self.text, at: body, end: lines.at }) {
+        for row in Lines::new(self.text, body..lines.at) {
             // The header never stands alone.
             let cut = if row.start == body { Cut::Poor } else { Cut::Good };
             self.pieces(row, Format::Lines, cut, Cut::Fair, lead.as_ref());
@@ -316,6 +320,7 @@ impl Builder<'_> {
             Format::Code if indent == 0 || blank => Cut::Good,
             Format::Code if indent <= 4 => Cut::Fair,
             Format::Code => Cut::Poor,
+            Format::Lines if blank && indent == 0 => Cut::Best,
             Format::Lines if indent == 0 => Cut::Good,
             Format::Lines => Cut::Poor,
             _ if blank => Cut::Best,
@@ -335,7 +340,7 @@ fn is_leading(body: &str) -> bool {
 }
 
 /// Whether a line begins with the mark of a list item.
-fn is_item(body: &str) -> bool {
+pub(super) fn is_item(body: &str) -> bool {
     let number = body.trim_start_matches(|c: char| c.is_ascii_digit());
     ["- ", "* ", "+ "].iter().any(|mark| body.starts_with(mark))
         || (number.len() < body.len() && (number.starts_with(". ") || number.starts_with(") ")))

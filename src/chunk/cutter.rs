@@ -70,6 +70,6 @@ fn window(text: &str) -> &str {
         len -= 1;
     }
     let window = &text[..len];
-    let last = window.match_indices(['\n', '\r']).nth(WINDOW_LINES - 1);
-    last.map_or(window, |(at, _)| &window[..=at])
+    let mut breaks = window.bytes().enumerate().filter(|(_, byte)| matches!(byte, b'\n' | b'\r'));
+    breaks.nth(WINDOW_LINES - 1).map_or(window, |(at, _)| &window[..=at])
 }

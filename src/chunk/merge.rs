@@ -13,7 +13,7 @@ pub(super) struct Piece {
     pub path: Vec<u32>,
     /// Counts the pages of the part; pieces of two pages stay apart, so that a place is true.
     pub page: u32,
-    pub lead: Option<Range<usize>>,
+    pub lead: Vec<Range<usize>>,
     /// A heading with nothing below it.
     pub bare: bool,
 }

@@ -15,9 +15,10 @@ pub(super) fn find(text: &str) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let mut found: Vec<Range<usize>> = vec![];
     let mut at = 0;
-    while at < bytes.len() {
-        if !is_base64(bytes[at]) {
-            at += 1;
+    while let Some(shortest) = bytes.get(at..at + MIN_DATA) {
+        // Whatever ends in these bytes is too short, so most bytes are never looked at.
+        if let Some(gap) = shortest.iter().rposition(|byte| !is_base64(*byte)) {
+            at += gap + 1;
             continue;
         }
         let start = at;

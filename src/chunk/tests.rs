@@ -257,6 +257,52 @@ fn large_fences_and_tables_are_cut_at_lines_and_rows() {
     );
 }
 
+/// Items of a nested list say little without those above them.
+#[test]
+fn list_items_keep_their_parents() {
+    let list: String = [("退款", "十四天"), ("Возврат", "деньги"), ("คืนเงิน", "วัน")]
+        .iter()
+        .map(|(name, word)| {
+            let items: String =
+                (0..40).map(|n| format!("    - {word} {n}: one of many words\n")).collect();
+            format!("- {name}\n  1. Shops\n{items}  2. Online\n{items}")
+        })
+        .collect();
+    let document = document("text/markdown", &format!("# T\n\n{list}"));
+    let chunks = chunk(&document);
+    assert_invariants(&document, &chunks);
+    let leads: Vec<_> = chunks.iter().map(|chunk| chunk.lead.as_deref()).collect();
+    assert!(leads.contains(&Some("- 退款\n  2. Online\n")), "{leads:?}");
+    for chunk in &chunks {
+        let first = chunk.text.lines().next().unwrap_or_default();
+        let expected = first.len() - first.trim_start().len();
+        let lead = chunk.lead.as_deref().unwrap_or_default();
+        assert_eq!(lead.lines().count() * 2, expected, "{lead:?} above {first:?}");
+    }
+}
+
+/// qntx-labs/qmd#27: characters of several bytes without any break, around every size at which one is cut.
+#[test]
+fn no_character_is_cut_in_two() {
+    let sizes = |c: char| {
+        let mut whole = 0;
+        while super::tokens::cost(&c.to_string().repeat(whole + 1)) <= super::WHOLE {
+            whole += 1;
+        }
+        (whole - 1)..=(whole + 4)
+    };
+    let texts = ['…', '🦀', '退']
+        .into_iter()
+        .flat_map(|c| sizes(c).chain([2000]).map(move |len| c.to_string().repeat(len)));
+    for text in texts {
+        for mime_type in ["text/plain", "text/markdown", "text/csv", "text/x-rust"] {
+            let document = document(mime_type, &text);
+            let chunks = chunk(&document);
+            assert_invariants(&document, &chunks);
+        }
+    }
+}
+
 #[test]
 fn lines_and_code_are_cut_where_they_may_be() {
     let csv: String = (0..100).map(|n| format!("{n},\"退款 {n}\",2026-01-12\n")).collect();
@@ -299,8 +345,8 @@ fn lines_and_code_are_cut_where_they_may_be() {
         "application/yaml",
         &yaml,
         expect![[r#"
-            1-84 307 tokens [] key0: …   port: 27
-            85-180 373 tokens [] key28: …   port: 59
+            1-94 400 tokens [] key0.name: server 0 … key30.port: 30
+            95-180 397 tokens [] key31.name: server 31 … key59.port: 59
         "#]],
     );
 }

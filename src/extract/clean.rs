@@ -10,7 +10,10 @@ pub fn clean(text: String) -> String {
         Some(rest) => rest.to_owned(),
         None => text,
     };
-    if !text.bytes().any(is_control) && !text.contains(is_c1) {
+    // Not one by one, so that the compiler looks at many bytes at once.
+    let has_control = |few: &[u8]| few.iter().fold(false, |has, byte| has | is_control(*byte));
+    let has_controls = text.as_bytes().chunks(64).any(has_control);
+    if !has_controls && (text.is_ascii() || !text.contains(is_c1)) {
         return text;
     }
     let nuls = text.bytes().filter(|b| *b == 0).count();
@@ -50,7 +53,7 @@ fn without(text: &str, halves: bool, is_wrong: impl Fn(char) -> bool) -> String 
 }
 
 fn is_control(byte: u8) -> bool {
-    (byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r')) || byte == 0x7f
+    (byte < 0x20) & !matches!(byte, b'\t' | b'\n' | b'\r') | (byte == 0x7f)
 }
 
 fn is_c1(c: char) -> bool {

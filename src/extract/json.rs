@@ -53,7 +53,7 @@ pub fn readable(text: &str) -> Cow<'_, str> {
 }
 
 /// The character of `\uXXXX`, or of a pair of surrogates, and the length of its escape.
-fn escaped_char(text: &str) -> Option<(char, usize)> {
+pub fn escaped_char(text: &str) -> Option<(char, usize)> {
     let unit = |at: usize| {
         let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
         let hex = digits.bytes().all(|b| b.is_ascii_hexdigit());

@@ -7,6 +7,7 @@
 mod archive;
 mod draft;
 mod epub;
+mod film;
 mod image;
 mod mail;
 mod media;
@@ -19,8 +20,9 @@ mod slides;
 mod word;
 mod xml;
 
+use super::content::binary_type;
 use super::mime::{self, MimeType};
-use super::{binary_type, clean, decode};
+use super::{clean, decode};
 use crate::config::Limits;
 use crate::model::{Body, Content};
 pub use draft::Draft;

@@ -51,6 +51,29 @@ fn begin_of(line: &str) -> Option<u32> {
     Some(seconds)
 }
 
+/// What WebVTT's character references stand for.
+const REFERENCES: [(&str, &str); 9] = [
+    ("&lt;", "<"),
+    ("&gt;", ">"),
+    ("&quot;", "\""),
+    ("&apos;", "'"),
+    ("&#39;", "'"),
+    ("&nbsp;", " "),
+    ("&lrm;", ""),
+    ("&rlm;", ""),
+    // The last, since it may stand before the others' names.
+    ("&amp;", "&"),
+];
+
+fn resolved(text: String) -> String {
+    if !text.contains('&') {
+        return text;
+    }
+    REFERENCES
+        .iter()
+        .fold(text, |text, (reference, stands_for)| text.replace(reference, stands_for))
+}
+
 /// Takes out `<i>`, `<v Name>`, and ASS's `{\an8}`.
 fn without_tags(line: &str) -> String {
     let mut plain = String::with_capacity(line.len());
@@ -79,7 +102,7 @@ fn without_tags(line: &str) -> String {
         }
     }
     plain.push_str(rest);
-    plain
+    resolved(plain)
 }
 
 #[cfg(test)]
@@ -96,6 +119,10 @@ mod tests {
             (
                 "WEBVTT - Titel\n\nNOTE nothing\n\n00:01.000 --> 00:02.000 align:start\n<v Anna>Hallo &\n\nid\n01:00:03.000 --> 01:00:04.000\na < b {\\an8}c",
                 "[00:00:01]\nAnna: Hallo &\n\n[01:00:03]\na < b c\n",
+            ),
+            (
+                "WEBVTT\n\n00:01.000 --> 00:02.000\n<v Tom &amp; Ann>a &lt;b&gt; c&nbsp;d &amp;lt; &rlm;استرداد &unknown; &\n",
+                "[00:00:01]\nTom & Ann: a <b> c d &lt; استرداد &unknown; &\n",
             ),
             ("no cues", "no cues"),
         ];

@@ -52,9 +52,10 @@ fn the_kind_comes_from_type_suffix_or_look() {
         ("x://a", None, "# Title\n\nwords\n\n## More", "text/markdown", Markdown),
         ("x://a", Some("text/plain"), "# Title\n\nwords\n\n## More", "text/markdown", Markdown),
         ("x://a.rs", None, "fn main() {}", "text/x-rust", Code),
-        ("x://a", Some("application/json"), "{\"a\": 1}", "application/json", Code),
-        ("x://a", Some("application/vnd.api+json"), "{}", "application/vnd.api+json", Code),
-        ("x://a", None, "{\"a\": 1}", "application/json", Code),
+        ("x://a", Some("application/json"), "{\"a\": 1}", "application/json", Lines),
+        ("x://a", Some("application/vnd.api+json"), "{}", "application/vnd.api+json", Lines),
+        ("x://a", Some("application/json"), "{ {{ x }} }", "application/json", Code),
+        ("x://a", None, "{\"a\": 1}", "application/json", Lines),
         ("x://a.jsonl", None, "{\"a\": 1}\n{}", "application/x-ndjson", Lines),
         ("x://a.csv", None, "a,b\n1,2", "text/csv", Lines),
         ("x://a", Some("text/csv"), "a,b\n1,2", "text/csv", Lines),
@@ -309,27 +310,34 @@ fn limits_cut_and_say_so() {
     assert!(part.starts_with("line 0 of") && part.ends_with("line 1999 of the log\n"));
     assert!(part.contains("lines are left out …]\nline ") && part.len() <= 8192 && found.truncated);
 
-    for len in [65, 10_000] {
-        let Extraction::Skipped(reason) = read_one("x://a", None, blob(vec![b'a'; len]), &limits)
-        else {
-            panic!("it is over the limit");
+    // What has to be whole to be opened isn't.
+    let pdf = |len: usize| blob([b"%PDF-1.7\n".as_slice(), &vec![b'a'; len - 9]].concat());
+    for (len, is_over) in [(64, false), (65, true), (10_000, true)] {
+        let Extraction::Skipped(reason) = read_one("x://a", None, pdf(len), &limits) else {
+            panic!("it is no PDF at all");
         };
-        assert!(reason.contains("over the limit of 64 (limits.max_blob_bytes)"), "{reason}");
+        let said = reason.contains("over the limit of 64 (limits.max_blob_bytes)");
+        assert_eq!(said, is_over, "{reason}");
     }
-    let Extraction::Document(_) = read_one("x://a", None, blob([b'a'; 64]), &limits) else {
-        panic!("it is within the limit");
+    // Text is text, also as a blob, and in another charset.
+    let log = (0..2000).map(|n| format!("第{n}行日志\n")).collect::<String>();
+    let (bytes, ..) = encoding_rs::GB18030.encode(&log);
+    let limits = Limits { max_blob_bytes: 64, ..limits_of_logs };
+    let Extraction::Document(found) = read_one("x://a.log", None, blob(&*bytes), &limits) else {
+        panic!("it has text");
     };
+    let part = &found.parts[0].text;
+    assert!(part.starts_with("第0行日志\n") && part.ends_with("第1999行日志\n"), "{part}");
+    assert!(part.len() <= 8192 && found.truncated);
 }
 
 #[test]
 fn lines_stay_those_of_the_text() {
     let rows = [
-        (
-            "x://a.json",
-            "{\n  \"title\": \"\\u9000\\u6b3e\\n\"\n}\n",
-            "{\n  \"title\": \"退款 \"\n}\n",
-        ),
-        ("x://a.yaml", "a: 1\r\n\r\nb: 2\r\n", "a: 1\r\n\r\nb: 2\r\n"),
+        ("x://a.json", "{\n  \"title\": \"\\u9000\\u6b3e\\n\"\n}\n", "\ntitle: 退款 \n\n"),
+        ("x://a.yaml", "a:\r\n\r\n  b: 2 # c\r\n", "\n\na.b: 2 # c\n"),
+        ("x://a.toml", "[a]\nb = \"返金\"\n", "[a]\na.b = \"返金\"\n"),
+        ("x://a.jsonl", "{\"a\": {\"b\": 1}}\n\n{\"a\": [2]}\n", "a.b: 1\n\na[0]: 2\n"),
         ("x://a.txt", "\u{feff}one\0nulword\ntwo\u{c}\n", "one nulword\ntwo \n"),
         ("x://a.log", "\x1b[31mERROR\x1b[0m x\n", "ERROR x\n"),
     ];
@@ -349,6 +357,131 @@ fn zip(members: &[(&str, &str)]) -> Vec<u8> {
         archive.write_all(text.as_bytes()).unwrap();
     }
     archive.finish().unwrap().into_inner()
+}
+
+#[test]
+fn notes_and_text_boxes_cut_no_paragraph() {
+    let odt = |body: &str| {
+        let content = format!("<doc><text>{body}</text></doc>");
+        zip(&[("mimetype", "application/vnd.oasis.opendocument.text"), ("content.xml", &content)])
+    };
+    let rows = [
+        (
+            "<p>退款须在<note><note-citation>1</note-citation><note-body><p>自收货日起</p><p>算</p></note-body></note>三十天内</p>",
+            "退款须在三十天内\n\n# Footnotes\n\n自收货日起 算\n",
+        ),
+        (
+            "<h outline-level='2'>Возврат<annotation><creator>Anna</creator><date>2026</date><p>спросить</p></annotation> денег</h>",
+            "## Возврат денег\n\n# Comments\n\nспросить\n",
+        ),
+        (
+            "<p>one <frame><text-box><p>boxed</p></text-box></frame>two</p><p>three</p>",
+            "one \nboxed\ntwo\n\nthree\n",
+        ),
+    ];
+    for (body, expected) in rows {
+        assert_eq!(document("x://a.odt", None, blob(odt(body))).parts[0].text, expected, "{body}");
+    }
+    let ods = zip(&[
+        ("mimetype", "application/vnd.oasis.opendocument.spreadsheet"),
+        (
+            "content.xml",
+            "<table name='T'><table-row><table-cell><annotation><creator>Anna</creator><date>2026</date><p>why</p></annotation><p>价格</p></table-cell></table-row></table>",
+        ),
+    ]);
+    let text = &document("x://a.ods", None, blob(ods)).parts[0].text;
+    assert!(text.contains("价格") && text.contains("why") && !text.contains("Anna"), "{text}");
+}
+
+/// A cell over several columns moves none of those beside it.
+#[test]
+fn merged_cells_keep_their_columns() {
+    let docx = zip(&[(
+        "word/document.xml",
+        "<body><tbl>
+        <tr><tc><tcPr><gridSpan val='2'/></tcPr><p><t>地区</t></p></tc><tc><p><t>天数</t></p></tc></tr>
+        <tr><tc><p><t>上海</t></p></tc><tc><p><t>b</t></p></tc><tc><p><t>15</t></p></tc></tr>
+        <tr><trPr><gridBefore val='2'/></trPr><tc><p><t>40</t></p></tc></tr>
+        <tr><tc><tbl><tr><tc><tcPr><gridSpan val='9'/></tcPr><p><t>in</t></p></tc></tr></tbl><p/></tc><tc><p><t>c</t></p></tc></tr>
+        </tbl></body>",
+    )]);
+    let odt = zip(&[
+        ("mimetype", "application/vnd.oasis.opendocument.text"),
+        (
+            "content.xml",
+            "<b><table>
+            <table-row><table-cell number-columns-spanned='2'><p>地区</p></table-cell><covered-table-cell/><table-cell><p>天数</p></table-cell></table-row>
+            <table-row><table-cell><p>上海</p></table-cell><table-cell><p>b</p></table-cell><table-cell><p>15</p></table-cell></table-row>
+            <table-row><table-cell number-columns-repeated='2'/><table-cell><p>40</p></table-cell></table-row>
+            </table></b>",
+        ),
+    ]);
+    for (name, bytes) in [("a.docx", docx), ("a.odt", odt)] {
+        let found = document(&format!("x://{name}"), None, blob(bytes));
+        let rows: Vec<Vec<&str>> = found.parts[0]
+            .text
+            .lines()
+            .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+            .collect();
+        assert_eq!(rows[0], ["地区", "", "天数"], "{name}");
+        assert_eq!(rows[2], ["上海", "b", "15"], "{name}");
+        assert_eq!(rows[3], ["", "", "40"], "{name}");
+    }
+}
+
+/// PNG's text may be packed, in Latin-1 or in UTF-8.
+#[test]
+fn a_pictures_packed_text_is_read() {
+    use std::io::Write as _;
+    let packed = |text: &[u8]| {
+        let mut encoder = flate2::write::ZlibEncoder::new(vec![], flate2::Compression::default());
+        encoder.write_all(text).unwrap();
+        encoder.finish().unwrap()
+    };
+    let mut png = [PNG, &[0; 4]].concat();
+    for (kind, head, text) in [
+        (b"zTXt", b"Title\0\0".as_slice(), packed(b"R\xe9sum\xe9")),
+        (b"iTXt", b"Description\0\x01\0zh\0\0", packed("退款政策".as_bytes())),
+        (b"iTXt", b"Author\0\0\0\0\0", "Анна".into()),
+        // A bomb is no text, and neither is what is broken.
+        (b"zTXt", b"Comment\0\0", packed(&vec![b'a'; 10 << 20])),
+        (b"zTXt", b"Copyright\0\0", b"broken".into()),
+    ] {
+        png.extend(((head.len() + text.len()) as u32).to_be_bytes());
+        png.extend(kind);
+        png.extend(head);
+        png.extend(text);
+        png.extend([0; 4]);
+    }
+    let found = document("x://a.png", None, blob(&png));
+    assert_eq!(
+        found.parts[0].text,
+        "PNG image, 1 × 1 pixels\nTitle: Résumé\nDescription: 退款政策\nArtist: Анна\n"
+    );
+}
+
+#[test]
+fn film_of_the_kinds_that_browsers_and_cameras_make_says_its_title() {
+    let mut mkv = b"\x1a\x45\xdf\xa3\x8b\x42\x82\x88matroska".to_vec();
+    mkv.extend(b"\x18\x53\x80\x67\x01\xff\xff\xff\xff\xff\xff\xff\x15\x49\xa9\x66\x8f\x7b\xa9\x8c");
+    mkv.extend("退款政策".as_bytes());
+    // A void element, as muxers leave room.
+    mkv.extend(b"\xec\x41\x2c");
+    mkv.extend([0; 300]);
+    let mut avi = b"RIFF\x30\0\0\0AVI LIST\x18\0\0\0INFOINAM\x0c\0\0\0".to_vec();
+    avi.extend("退款政策".as_bytes());
+    // With a header of another shape.
+    let head = b"\x1a\x45\xdf\xa3\x10\0\0\x0a\x42\x82\x10\0\0\x04webm";
+    let webm = [head.as_slice(), &mkv[16..]].concat();
+    for (name, bytes, essence) in [
+        ("a.mkv", mkv, "video/x-matroska"),
+        ("a.webm", webm, "video/webm"),
+        ("a.avi", avi, "video/x-msvideo"),
+    ] {
+        let found = document(&format!("x://{name}"), None, blob(bytes));
+        assert_eq!(found.title.as_deref(), Some("退款政策"), "{name}");
+        assert_eq!((&*found.parts[0].text, &*found.mime_type), ("Title: 退款政策\n", essence));
+    }
 }
 
 /// A reference or an escape may stand for a control, whatever the format.

@@ -47,7 +47,8 @@ pub async fn rebuild(
                 put(entry)?;
             }
         }
-        runtime.block_on(handle.flush())?;
+        // Before anybody deletes what it was made from.
+        runtime.block_on(handle.persist())?;
         Ok(made)
     };
     let worked = tokio::task::spawn_blocking(work).await;

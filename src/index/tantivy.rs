@@ -6,7 +6,7 @@
 //!   highlights; `collect`: the best resources of a query; `search`: all of it together.
 //! * `analyzer`: our analyzers as tantivy's tokenizers; `queue`: what waits for its threads.
 //! * `former`: an index of another schema, of which the stored text is still good.
-//! * `directory`: the folder, with commits that survive a power cut.
+//! * `directory`: the folder, with commits that are visible at once and durable a little later.
 //!
 //! What a killed process leaves behind (lock files, half-written segments) is harmless: locks are the
 //! kernel's, and files that no commit names are collected at the next one.
@@ -44,7 +44,7 @@ use chrono::{DateTime, Utc};
 pub use self::former::Former;
 
 use self::analyzer::{Pool, PooledTokenizer};
-use self::directory::Synced;
+use self::directory::Deferred;
 use self::queue::{Queue, Queued};
 use self::schema::Fields;
 use self::view::View;
@@ -71,8 +71,30 @@ pub const fn fingerprint() -> Fingerprint {
 
 /// Where the index's files are.
 enum Home {
-    Folder(PathBuf),
+    Folder(PathBuf, Deferred),
     Memory(RamDirectory),
+}
+
+impl Home {
+    fn directory(&self) -> Box<dyn Directory> {
+        match self {
+            Self::Folder(_, directory) => Box::new(directory.clone()),
+            Self::Memory(directory) => Box::new(directory.clone()),
+        }
+    }
+
+    /// Bytes of all files. A file may vanish meanwhile: segments are merged all the time.
+    fn bytes(&self) -> std::io::Result<u64> {
+        let folder = match self {
+            Self::Folder(folder, _) => folder,
+            Self::Memory(memory) => return Ok(memory.total_mem_usage() as u64),
+        };
+        let mut bytes = 0;
+        for file in std::fs::read_dir(folder)? {
+            bytes += file?.metadata().map_or(0, |metadata| metadata.len());
+        }
+        Ok(bytes)
+    }
 }
 
 /// An index in a folder, or in memory.
@@ -104,8 +126,8 @@ impl TantivyStore {
         let failed = |reason: String| IndexError::Open { folder: shown(), reason };
         std::fs::create_dir_all(folder).map_err(|e| failed(e.to_string()))?;
         let directory = MmapDirectory::open(folder).map_err(|e| failed(e.to_string()))?;
-        let home = Home::Folder(folder.to_owned());
-        let opened = Self::with_directory(Box::new(Synced(directory)), home, config);
+        let home = Home::Folder(folder.to_owned(), Deferred::new(directory));
+        let opened = Self::with_home(home, config);
         opened.map_err(|error| match error {
             TantivyError::SchemaError(_) if Former::open(folder).is_ok() => {
                 IndexError::OtherSchema { folder: shown() }
@@ -120,22 +142,15 @@ impl TantivyStore {
     /// [`IndexError::Open`], which would be a fault of the engine.
     pub fn in_memory() -> Result<Self, IndexError> {
         let config = IndexConfig { threads: 1, ..IndexConfig::default() };
-        let memory = RamDirectory::create();
-        let home = Home::Memory(memory.clone());
-        Self::with_directory(Box::new(memory), home, &config)
+        Self::with_home(Home::Memory(RamDirectory::create()), &config)
             .map_err(|e| IndexError::Open { folder: "memory".into(), reason: e.to_string() })
     }
 
-    fn with_directory(
-        directory: Box<dyn Directory>,
-        home: Home,
-        config: &IndexConfig,
-    ) -> ::tantivy::Result<Self> {
-        Self::with_schema(directory, home, config, schema::schema())
+    fn with_home(home: Home, config: &IndexConfig) -> ::tantivy::Result<Self> {
+        Self::with_schema(home, config, schema::schema())
     }
 
     fn with_schema(
-        directory: Box<dyn Directory>,
         home: Home,
         config: &IndexConfig,
         (schema, fields): (Schema, Fields),
@@ -152,7 +167,7 @@ impl TantivyStore {
             .schema(schema)
             .settings(IndexSettings::default())
             .tokenizers(tokenizers)
-            .open_or_create(directory)?;
+            .open_or_create(home.directory())?;
         // Reloading is the last step of our own commit; nothing else may change what searches see.
         let reader = index
             .reader_builder()
@@ -310,13 +325,24 @@ impl IndexStore for TantivyStore {
         Ok(())
     }
 
+    fn persist(&self) -> Result<(), IndexError> {
+        match &self.home {
+            Home::Folder(_, directory) => directory.persist().map_err(write_error),
+            Home::Memory(_) => Ok(()),
+        }
+    }
+
     fn settle(&self) -> Result<(), IndexError> {
         let segments = self.index.searchable_segment_ids().map_err(view::read_error)?;
         let view = self.view.load();
         let shown = view.searcher.segment_readers().iter().map(|segment| segment.segment_id());
-        // Segments are merged after a commit. Until the view moves on, searches go through the small
-        // ones, and the disk keeps them.
-        if !shown.eq(segments) {
+        // Segments are merged after a commit, and files go from memory to the disk. Until the view
+        // moves on, searches go through the small segments, and the memory and the disk keep them.
+        let moved = match &self.home {
+            Home::Folder(_, directory) => directory.take_moved(),
+            Home::Memory(_) => false,
+        };
+        if moved || !shown.eq(segments) {
             self.publish()?;
         }
         // A merge that a commit has overtaken comes to nothing, and leaves its files.
@@ -367,10 +393,7 @@ impl IndexStore for TantivyStore {
     fn stats(&self) -> Result<IndexStats, IndexError> {
         let view = self.view.load();
         let counts = view.counts();
-        let bytes = match &self.home {
-            Home::Folder(folder) => folder_bytes(folder).map_err(view::read_error)?,
-            Home::Memory(memory) => memory.total_mem_usage() as u64,
-        };
+        let bytes = self.home.bytes().map_err(view::read_error)?;
         Ok(IndexStats {
             resources: counts.resources,
             chunks: counts.chunks,
@@ -378,15 +401,6 @@ impl IndexStore for TantivyStore {
             last_commit: *lock(&self.last_commit),
         })
     }
-}
-
-/// Size of all files in a folder. A file may vanish meanwhile: segments are merged all the time.
-fn folder_bytes(folder: &Path) -> std::io::Result<u64> {
-    let mut bytes = 0;
-    for file in std::fs::read_dir(folder)? {
-        bytes += file?.metadata().map_or(0, |metadata| metadata.len());
-    }
-    Ok(bytes)
 }
 
 fn write_error(error: impl std::fmt::Display) -> IndexError {

@@ -1,50 +1,22 @@
 //! The one writer: takes changes from all servers, batches them, commits, and acknowledges.
 //!
-//! **When it wakes, and what it then does.** The writer is a thread that lives as long as the daemon
-//! and sleeps until a change arrives.
-//!
-//! 1. A change arrives: it is handed to the store.
-//! 2. Another is waiting already: that is handed over too, until a second has passed since the first
-//!    that isn't committed yet.
-//! 3. None is waiting and somebody waits for the commit ([`WriterHandle::apply`],
-//!    [`WriterHandle::flush`]): it commits at once. While it does, new changes queue up and share the
-//!    next commit, so a busy time makes few commits and a quiet one answers fast.
-//! 4. None is waiting and nobody waits ([`WriterHandle::submit`]): it sleeps until the next change,
-//!    or until the second has passed, and commits then.
-//! 5. The store fails: everything since the last commit is rolled back, all who wait for it are told
-//!    (those who don't, at their next `flush`), and the writer goes on. Trying again is the caller's.
-//! 6. It has been idle for two seconds, then four, and so on up to a few minutes after the last commit:
-//!    the store may take up what it did in the background ([`IndexStore::settle`]). Then it sleeps.
-//! 7. There is no room ([`Guard`]), or the store failed: that is told, and told again when it is over. Without
-//!    room it looks again every second, and what arrives meanwhile waits.
-//! 8. [`Writer::stop`], or the last handle is gone: what is queued is applied and committed, and the
-//!    thread ends.
+//! `thread` is the thread behind it: when it wakes, and what it then does.
 //!
 //! Changes that wait are held to a budget of bytes; who brings more waits asynchronously.
 
-use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+mod thread;
+
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
+use self::thread::Loop;
 use super::{Change, Entry, IndexError, IndexStore};
-use crate::fault;
 
-/// Longest time that a change waits for its commit while others keep arriving.
-const MAX_UNCOMMITTED: Duration = Duration::from_secs(1);
 /// Bytes of changes that may wait for the writer.
 const BUDGET: u32 = 64 << 20;
-/// Idle times after which the store may settle: the first, doubled up to the last.
-const FIRST_SETTLE: Duration = Duration::from_secs(2);
-const LAST_SETTLE: Duration = Duration::from_secs(256);
-
-/// How often a disk without room is looked at again.
-const ROOM_WAIT: Duration = Duration::from_secs(1);
-
 /// Takes the reason of a pause, or none.
 type Tell = dyn FnMut(Option<&str>) + Send;
 
@@ -105,18 +77,14 @@ enum Message {
         /// Given back when the store has taken the changes.
         permit: OwnedSemaphorePermit,
     },
-    Flush(Done),
+    Flush {
+        done: Done,
+        /// Whether it is for what is durable, not only for what is visible.
+        durable: bool,
+    },
     /// Answered at once by a writer that isn't stuck, whether or not it may write.
     Ping(oneshot::Sender<()>),
     Stop,
-}
-
-/// Why nothing is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Paused {
-    NoRoom,
-    /// Until the next commit that succeeds; trying again is the callers'.
-    Failed,
 }
 
 /// Who is told what became of changes.
@@ -157,7 +125,7 @@ impl Writer {
         Ok((handle, Writer { sender, thread }))
     }
 
-    /// Commits what was handed in so far and ends the thread; later changes meet
+    /// Makes what was handed in so far durable and ends the thread; later changes meet
     /// [`IndexError::Stopped`]. Blocking: not for an asynchronous task's thread.
     pub fn stop(self) {
         // A closed channel means that the thread has ended already.
@@ -170,7 +138,7 @@ impl Writer {
 }
 
 impl WriterHandle {
-    /// Hands changes in and waits until they are durable and visible to searches.
+    /// Hands changes in and waits until they are visible to searches; removals, until they are durable.
     ///
     /// # Errors
     /// The store's error when they were rolled back, [`IndexError::Stopped`] when the writer is gone.
@@ -180,8 +148,8 @@ impl WriterHandle {
         result.await.unwrap_or(Err(IndexError::Stopped))
     }
 
-    /// Hands changes in and waits only for room. They are durable about a second later, or at the
-    /// next [`flush`](Self::flush), which tells if they were lost.
+    /// Hands changes in and waits only for room. They are visible a second later, or five while more
+    /// keep coming, or at the next [`flush`](Self::flush), which tells if they were lost.
     ///
     /// # Errors
     /// [`IndexError::Stopped`] when the writer is gone.
@@ -189,14 +157,28 @@ impl WriterHandle {
         self.send(changes, Report::Account(self.lost.clone())).await
     }
 
-    /// Waits until all that was handed in before is durable and visible.
+    /// Waits until all that was handed in before is visible, and safe from anything but the end of the
+    /// process; removals, until they are durable.
     ///
     /// # Errors
     /// The store's error when anything submitted through this handle since its last flush was
     /// rolled back; all of that is to be handed in again.
     pub async fn flush(&self) -> Result<(), IndexError> {
+        self.flush_until(false).await
+    }
+
+    /// As [`flush`](Self::flush), until all of it is durable.
+    ///
+    /// # Errors
+    /// As there, and the store's when it can't be made durable now.
+    pub async fn persist(&self) -> Result<(), IndexError> {
+        self.flush_until(true).await
+    }
+
+    async fn flush_until(&self, durable: bool) -> Result<(), IndexError> {
         let (done, result) = oneshot::channel();
-        self.sender.send(Message::Flush(done)).map_err(|_| IndexError::Stopped)?;
+        let message = Message::Flush { done, durable };
+        self.sender.send(message).map_err(|_| IndexError::Stopped)?;
         let flushed = result.await.unwrap_or(Err(IndexError::Stopped));
         let lost = lock(&self.lost).take();
         lost.map_or(flushed, Err)
@@ -241,222 +223,6 @@ fn bytes_of(change: &Change) -> usize {
         Change::RemoveServer(_) => 0,
     };
     OVERHEAD + text
-}
-
-struct Loop {
-    store: Arc<dyn IndexStore>,
-    receiver: Receiver<Message>,
-    guard: Guard,
-    paused: Option<Paused>,
-    /// What arrived while there was no room.
-    backlog: VecDeque<Message>,
-    /// When the first change was applied that isn't committed.
-    since: Option<Instant>,
-    /// Whom the next commit or failure concerns.
-    reports: Vec<Report>,
-    /// How long to be idle before the store may settle again; `None` when it has.
-    settle_after: Option<Duration>,
-    stopping: bool,
-}
-
-impl Loop {
-    fn new(store: Arc<dyn IndexStore>, receiver: Receiver<Message>, guard: Guard) -> Self {
-        Self {
-            store,
-            receiver,
-            guard,
-            paused: None,
-            backlog: VecDeque::new(),
-            since: None,
-            reports: vec![],
-            settle_after: None,
-            stopping: false,
-        }
-    }
-
-    fn run(mut self) {
-        while let Some(message) = self.next() {
-            match message {
-                Message::Changes { changes, report, permit } => self.apply(changes, report, permit),
-                Message::Flush(done) => self.reports.push(Report::Waiting(done)),
-                // [`Loop::receive`] has answered them.
-                Message::Ping(_) => {}
-                // What is queued behind it came too late only if its sender is told so: a sender
-                // that got in before the channel closed is still served.
-                Message::Stop => self.stopping = true,
-            }
-            if self.is_late() {
-                self.commit();
-            }
-        }
-        self.commit();
-    }
-
-    /// The next message; commits when there is a reason to and none is waiting.
-    fn next(&mut self) -> Option<Message> {
-        let waiting = self.backlog.pop_front();
-        if let Some(message) = waiting.or_else(|| self.receive(Some(Duration::ZERO)).ok()) {
-            return Some(message);
-        }
-        if self.stopping {
-            return None;
-        }
-        if self.reports.iter().any(|report| matches!(report, Report::Waiting(_))) {
-            self.commit();
-        }
-        if let Some(since) = self.since {
-            let left = MAX_UNCOMMITTED.saturating_sub(since.elapsed());
-            match self.receive(Some(left)) {
-                Ok(message) => return Some(message),
-                Err(RecvTimeoutError::Timeout) => self.commit(),
-                Err(RecvTimeoutError::Disconnected) => return None,
-            }
-        }
-        while let Some(idle) = self.settle_after {
-            match self.receive(Some(idle)) {
-                Ok(message) => return Some(message),
-                Err(RecvTimeoutError::Timeout) => self.settle(idle),
-                Err(RecvTimeoutError::Disconnected) => return None,
-            }
-        }
-        self.receive(None).ok()
-    }
-
-    /// Waits for a message, for so long or for ever. Pings are answered on the way: to be asked
-    /// whether it lives mustn't keep the writer from what it does when it is idle.
-    fn receive(&self, wait: Option<Duration>) -> Result<Message, RecvTimeoutError> {
-        let deadline = wait.map(|wait| Instant::now() + wait);
-        loop {
-            let message = match deadline {
-                Some(deadline) => {
-                    let left = deadline.saturating_duration_since(Instant::now());
-                    self.receiver.recv_timeout(left)?
-                }
-                None => self.receiver.recv().map_err(|_| RecvTimeoutError::Disconnected)?,
-            };
-            match message {
-                Message::Ping(answer) => drop(answer.send(())),
-                other => return Ok(other),
-            }
-        }
-    }
-
-    /// Waits until there is room; the reason, when the end comes first. What was applied by then is
-    /// committed: that little always finds room in what is kept free.
-    fn wait_for_room(&mut self) -> Result<(), String> {
-        while let Err(reason) = (self.guard.room)() {
-            if self.stopping {
-                return Err(reason);
-            }
-            if self.paused != Some(Paused::NoRoom) {
-                self.commit();
-                self.pause(&reason, Paused::NoRoom);
-            }
-            match self.receive(Some(ROOM_WAIT)) {
-                Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => self.stopping = true,
-                Ok(message) => self.backlog.push_back(message),
-                Err(RecvTimeoutError::Timeout) => {}
-            }
-        }
-        if self.paused == Some(Paused::NoRoom) {
-            self.go_on();
-        }
-        Ok(())
-    }
-
-    fn pause(&mut self, reason: &str, why: Paused) {
-        if self.paused != Some(why) {
-            tracing::warn!(%reason, "nothing is written to the index for now");
-        }
-        self.paused = Some(why);
-        (self.guard.tell)(Some(reason));
-    }
-
-    fn go_on(&mut self) {
-        if self.paused.take().is_some() {
-            tracing::info!("the index is written again");
-            (self.guard.tell)(None);
-        }
-    }
-
-    fn settle(&mut self, idle: Duration) {
-        self.settle_after = Some(idle * 2).filter(|next| *next <= LAST_SETTLE);
-        if let Err(error) = self.store.settle() {
-            tracing::warn!(%error, "the index stays as it was at the last commit");
-        }
-    }
-
-    fn is_late(&self) -> bool {
-        self.since.is_some_and(|since| since.elapsed() >= MAX_UNCOMMITTED)
-    }
-
-    fn apply(&mut self, changes: Vec<Change>, report: Report, permit: OwnedSemaphorePermit) {
-        if let Err(reason) = self.wait_for_room() {
-            self.reports.push(report);
-            return self.finish(&Err(IndexError::Write { reason }));
-        }
-        self.reports.push(report);
-        self.since.get_or_insert_with(Instant::now);
-        let applied = unpanicked(|| {
-            self.store.apply(changes)?;
-            fault::point("writer.applied");
-            Ok(())
-        });
-        drop(permit);
-        if let Err(error) = applied {
-            self.fail(error);
-        }
-    }
-
-    fn commit(&mut self) {
-        // Nothing applied: whoever waits has nothing to wait for.
-        let committed = if self.since.is_some() {
-            self.settle_after = Some(FIRST_SETTLE);
-            let committed = unpanicked(|| self.store.commit());
-            if committed.is_ok() {
-                self.go_on();
-            }
-            committed
-        } else {
-            Ok(())
-        };
-        match committed {
-            Ok(()) => self.finish(&Ok(())),
-            Err(error) => self.fail(error),
-        }
-    }
-
-    fn fail(&mut self, error: IndexError) {
-        // While it fails again and again, once is enough.
-        if self.paused != Some(Paused::Failed) {
-            tracing::warn!(%error, "changes to the index were rolled back");
-        }
-        if let Err(again) = self.store.rollback() {
-            tracing::error!(error = %again, "the index can't be rolled back");
-        }
-        self.pause(&error.to_string(), Paused::Failed);
-        self.finish(&Err(error));
-    }
-
-    fn finish(&mut self, result: &Result<(), IndexError>) {
-        self.since = None;
-        for report in self.reports.drain(..) {
-            match (report, result) {
-                // Whoever stopped waiting doesn't want to know.
-                (Report::Waiting(done), _) => drop(done.send(result.clone())),
-                (Report::Account(lost), Err(error)) => *lock(&lost) = Some(error.clone()),
-                (Report::Account(_), Ok(())) => {}
-            }
-        }
-    }
-}
-
-/// A panic of the engine is an error like any other: the writer has to outlive it, and a roll-back
-/// throws away whatever it left half done.
-fn unpanicked(call: impl FnOnce() -> Result<(), IndexError>) -> Result<(), IndexError> {
-    let reason = "the index's engine panicked (the log says where)";
-    catch_unwind(AssertUnwindSafe(call))
-        .unwrap_or_else(|_| Err(IndexError::Write { reason: reason.into() }))
 }
 
 /// What is in there is replaced whole, so it stays whole when a thread dies with the lock.

@@ -141,8 +141,8 @@ fn units(text: &str, matches: &[&Match], room: usize) -> Vec<Unit> {
     units
 }
 
-/// Cuts an overlong sentence: at a space where there is one, else between words, and never within a
-/// match of sane length.
+/// Cuts an overlong sentence: at a space where there is one, else between words, else anywhere (a
+/// piece has to fit the window), and never within a match of sane length.
 fn pieces(
     text: &str,
     sentence: Range<usize>,
@@ -166,7 +166,9 @@ fn pieces(
             uncut = uncut.max(found.bytes.end);
             next_match += 1;
         }
-        let long = chars >= length && after_space || chars >= length + length / 2 && between_words;
+        let long = chars >= length && after_space
+            || chars >= length + length / 2 && between_words
+            || chars >= 2 * length;
         if long && at >= uncut || chars >= 4 * length {
             units.push(Unit { bytes: from..at, chars, cut_before: from > sentence.start });
             (from, chars) = (at, 0);

@@ -98,6 +98,10 @@ impl IndexStore for FakeStore {
         Ok(())
     }
 
+    fn persist(&self) -> Result<(), IndexError> {
+        Ok(())
+    }
+
     fn rollback(&self) -> Result<(), IndexError> {
         Ok(())
     }

@@ -9,6 +9,8 @@
 //! 4. A time comes that the machine named: a back-off is over, a mark falls due.
 //! 5. It is told to stop: the session is closed, and the task ends when nothing of it is left.
 
+mod telling;
+
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,21 +26,18 @@ use tokio_util::sync::CancellationToken;
 use super::added;
 use super::backoff::{self, Backoff};
 use super::catalog::Catalog;
-use super::control::{self, Control, Shared, SyncRequest, TemplateRow};
+use super::control::{self, Control, Shared, SyncRequest};
 use super::eras::Eras;
-use super::hint;
 use super::indexing::{self, Indexing};
-use super::machine::{
-    Command, Event, Got, MAX_WARNINGS, Machine, Notice, Options, ReadJob, ReadOutcome,
-};
+use super::machine::{Command, Event, Got, Machine, Notice, Options, ReadJob, ReadOutcome};
 use super::schedule::{Clock, Schedule};
-use crate::config::{self, Readiness, ServerConfig, mask};
+use crate::config::{self, Readiness, ServerConfig};
 use crate::fault;
 use crate::index::writer::WriterHandle;
 use crate::index::{Change, IndexStore};
 use crate::model::{
-    Fingerprint, Listing, ResourceKey, ServerError, ServerName, ServerState, ServerStatus,
-    SyncCause, SyncCounts, SyncQueue, Uri,
+    Fingerprint, ResourceKey, ServerError, ServerName, ServerState, ServerStatus, SyncCause,
+    SyncCounts, SyncQueue, Uri,
 };
 use crate::quiet::Quiet;
 use crate::source::SourceError;
@@ -530,162 +529,6 @@ impl Task {
             };
             Event::Read { ticket, uri, got, outcome }
         });
-    }
-
-    fn notice(&mut self, notice: Notice) {
-        let server = self.server.name.to_string();
-        let event = match notice {
-            Notice::Listing { cause, resources, complete } => {
-                tracing::debug!(%server, ?cause, resources, complete, "listed");
-                control::Event::Listing { server, cause, resources, complete }
-            }
-            Notice::Withheld(removals) => {
-                let line = format!("{removals} removals");
-                if let Some(untold) = self.quiet.ask(&line, Instant::now().into_std()) {
-                    tracing::warn!(%server, removals, untold, "a mass removal waits for a second listing, or for `resdex sync --confirm`");
-                }
-                control::Event::Withheld { server, removals }
-            }
-            Notice::Reconnect { attempt } => control::Event::Reconnect { server, attempt },
-            Notice::Error(message) => {
-                let message = self.masker.mask(&message).into_owned();
-                if let Some(untold) = self.quiet.ask(&message, Instant::now().into_std()) {
-                    tracing::warn!(%server, error = %message, untold, "an error of the server");
-                }
-                control::Event::Error { server, message }
-            }
-            Notice::ReadFailed(message) => {
-                let message = self.masker.mask(&message).into_owned();
-                // There may be one for each resource; the status has the last.
-                tracing::debug!(%server, error = %message, "a read failed");
-                control::Event::Error { server, message }
-            }
-            Notice::Warning(message) => {
-                let message = self.masker.mask(&mask::uri(&message)).into_owned();
-                if let Some(untold) = self.quiet.ask(&message, Instant::now().into_std()) {
-                    tracing::warn!(%server, warning = %message, untold, "for the server's owner");
-                }
-                control::Event::Warning { server, message }
-            }
-            Notice::Searchable(lag) => {
-                self.shared.lag.observe(lag);
-                control::Event::Pushed { server, lag_ms: lag.as_millis() as u64 }
-            }
-            Notice::Synced { cause } => {
-                self.last_sync = Some(Utc::now());
-                if let Some(untold) = self.calm.ask("reconciled", Instant::now().into_std()) {
-                    tracing::info!(%server, ?cause, untold, "reconciled");
-                }
-                return;
-            }
-        };
-        self.context.control.publish(event);
-    }
-
-    fn show_templates(&self, listing: &Listing) {
-        let expanded = |template: &str| {
-            let of = |resource: &&crate::model::Resource| {
-                super::plan::template_of(&resource.origin) == Some(template)
-            };
-            listing.resources.iter().filter(of).count() as u64
-        };
-        let rows = listing.templates.iter().map(|template| TemplateRow {
-            template: template.clone(),
-            expanded: expanded(&template.uri_template),
-        });
-        *control::write(&self.shared.templates) = rows.collect();
-    }
-
-    /// Shows the machine's state to the rest of the daemon.
-    fn publish(&mut self, machine: &mut Machine) {
-        let flips = machine.take_stale_flips();
-        if !flips.is_empty() {
-            let mut stale = control::write(&self.shared.stale);
-            for (uri, is_stale) in flips {
-                match is_stale {
-                    true => stale.insert(uri),
-                    false => stale.remove(&uri),
-                };
-            }
-        }
-        if machine.withheld() == 0 && !control::read(&self.shared.withheld).is_empty() {
-            control::write(&self.shared.withheld).clear();
-        }
-        let (state, now) = (machine.state(), Instant::now());
-        let changed = control::read(&self.shared.status).state != state;
-        // While reads come in by the thousand, the counts are shown ten times a second.
-        let early = now.duration_since(self.published) < PROGRESS;
-        self.unpublished = !changed && early && machine.is_reading();
-        if self.unpublished {
-            return;
-        }
-        self.published = now;
-        let server = || self.server.name.to_string();
-        if changed {
-            tracing::debug!(server = server(), ?state, "the server's state");
-            self.context.control.publish(control::Event::State { server: server(), state });
-        }
-        if state == ServerState::Syncing {
-            let (done, total) = machine.progress();
-            self.context.control.publish(control::Event::Progress {
-                server: server(),
-                done,
-                total,
-            });
-        }
-        self.keep_error(machine);
-        let status = self.status(machine, state);
-        *control::write(&self.shared.status) = status;
-    }
-
-    /// Keeps the time at which an error was first seen.
-    fn keep_error(&mut self, machine: &Machine) {
-        match (machine.last_error(), &self.last_error) {
-            (Some(new), Some((old, _))) if new == old => {}
-            (Some(new), _) => self.last_error = Some((new.clone(), Utc::now())),
-            (None, _) => self.last_error = None,
-        }
-    }
-
-    fn status(&self, machine: &Machine, state: ServerState) -> ServerStatus {
-        let catalog = machine.catalog().counts();
-        let session = self.session.as_ref();
-        let noise = session.map_or(0, Session::noise);
-        let mut warnings: Vec<String> = machine.warnings().take(MAX_WARNINGS).cloned().collect();
-        let more = machine.warnings().count() - warnings.len();
-        if more > 0 {
-            warnings.push(format!("and {more} more faults of its listing"));
-        }
-        if noise > 0 {
-            warnings.push(format!(
-                "{noise} messages were none of the protocol (logs on stdout?) and were dropped"
-            ));
-        }
-        let last_error = self.last_error.as_ref().map(|(error, at)| ServerError {
-            message: self.masker.mask(&error.to_string()).into_owned(),
-            hint: hint::of(error, &self.server).map(|hint| self.masker.mask(&hint).into_owned()),
-            at: *at,
-        });
-        ServerStatus {
-            name: self.server.name.to_string(),
-            state,
-            protocol: session.map(|session| session.protocol().to_owned()),
-            push: session.map(Session::push).into_iter().flatten().map(str::to_owned).collect(),
-            listed: catalog.listed,
-            indexed: catalog.indexed,
-            skipped: catalog.skipped,
-            stale: catalog.stale,
-            last_sync: self.last_sync,
-            next_sync: *self.next_sync.borrow(),
-            last_error,
-            withheld_removals: machine.withheld(),
-            warnings: warnings
-                .iter()
-                .map(|warning| self.masker.mask(&mask::uri(warning)).into_owned())
-                .collect(),
-            queue: machine.queue(),
-            counts: machine.counts(),
-        }
     }
 
     /// Ends the session and waits for what is left of it.

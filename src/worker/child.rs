@@ -44,12 +44,12 @@ thread_local! {
 
 fn answer(resource: &Resource, snapshot: &Snapshot, limits: &Limits) -> Extraction {
     #[cfg(debug_assertions)]
-    faults::commit(&resource.uri);
+    faults::commit(snapshot.contents.first().map_or("", |content| &content.uri));
     extract::extract(resource, snapshot, limits)
 }
 
-/// What a document could do at worst, done for the tests at the word of a URI. Nothing of it is in
-/// a release.
+/// What a document could do at worst, done for the tests at the word of its content's URI. Nothing of
+/// it is in a release.
 #[cfg(debug_assertions)]
 mod faults {
     use std::hint::black_box;

@@ -61,7 +61,7 @@ pub fn give_up_everything() -> io::Result<bool> {
     for (resource, most) in [(Resource::Core, 0), (Resource::Fsize, 0)] {
         setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
     }
-    let locked = landlock().unwrap_or(false);
+    let locked = landlock().is_ok_and(|status| status != RulesetStatus::NotEnforced);
     let none = Rlimit { current: Some(3), maximum: Some(3) };
     setrlimit(Resource::Nofile, none)?;
     setrlimit(Resource::Nproc, Rlimit { current: Some(0), maximum: Some(0) })?;
@@ -69,13 +69,13 @@ pub fn give_up_everything() -> io::Result<bool> {
     Ok(locked || filtered)
 }
 
-fn landlock() -> Result<bool, landlock::RulesetError> {
+fn landlock() -> Result<RulesetStatus, landlock::RulesetError> {
     let status = Ruleset::default()
         .handle_access(AccessFs::from_all(ABI::V5))?
         .handle_access(AccessNet::from_all(ABI::V5))?
         .create()?
         .restrict_self()?;
-    Ok(status.ruleset != RulesetStatus::NotEnforced)
+    Ok(status.ruleset)
 }
 
 fn seccomp() -> Result<(), seccompiler::Error> {
@@ -116,4 +116,65 @@ pub fn allow(own_size: u64, memory: usize, time: Duration) -> io::Result<()> {
 fn cpu_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Duration::from_secs(time.tv_sec.cast_unsigned())
+}
+
+#[cfg(test)]
+#[expect(clippy::print_stdout, reason = "what is skipped is said")]
+mod tests {
+    use std::fs::File;
+    use std::io::ErrorKind::PermissionDenied;
+    use std::net::{TcpListener, TcpStream, UdpSocket};
+    use std::thread;
+
+    use super::*;
+
+    /// Both hold for the thread that gives something up, so a thread tries each of them alone.
+    fn alone<T: Send>(confined: impl FnOnce() -> T + Send) -> T {
+        thread::scope(|scope| scope.spawn(confined).join().unwrap())
+    }
+
+    #[test]
+    fn landlock_alone_holds() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (status, opened, listed, bound, connected) = alone(|| {
+            let status = landlock().unwrap();
+            let opened = File::open("/proc/self/status").map(drop);
+            let listed = fs::read_dir("/").map(drop);
+            let bound = TcpListener::bind("127.0.0.1:0").map(drop);
+            (status, opened, listed, bound, TcpStream::connect(address).map(drop))
+        });
+        if status == RulesetStatus::NotEnforced {
+            println!("skipped: this kernel has no Landlock");
+            return;
+        }
+        let is_refused = |tried: io::Result<()>| tried.is_err_and(|e| e.kind() == PermissionDenied);
+        assert!(is_refused(opened) && is_refused(listed));
+        // Kernels before 6.7 know of files only.
+        if status == RulesetStatus::FullyEnforced {
+            assert!(is_refused(bound) && is_refused(connected));
+        } else {
+            println!("connections skipped: this kernel's Landlock is an old one");
+        }
+    }
+
+    #[test]
+    fn seccomp_alone_holds() {
+        let (filtered, opened, listed, bound, udp, started) = alone(|| {
+            let filtered = seccomp().is_ok();
+            let opened = File::open("/proc/self/status").map(drop);
+            let listed = fs::read_dir("/").map(drop);
+            let bound = TcpListener::bind("127.0.0.1:0").map(drop);
+            let udp = UdpSocket::bind("127.0.0.1:0").map(drop);
+            let started = std::process::Command::new("/bin/true").spawn().map(drop);
+            (filtered, opened, listed, bound, udp, started)
+        });
+        if !filtered {
+            println!("skipped: this kernel has no seccomp");
+            return;
+        }
+        for tried in [opened, listed, bound, udp, started] {
+            assert_eq!(tried.map_err(|error| error.kind()), Err(PermissionDenied));
+        }
+    }
 }

@@ -63,6 +63,13 @@ impl Daemon {
         self.child.try_wait().unwrap().is_some()
     }
 
+    /// Ends it as a system does, with everything on disk.
+    pub fn stop(mut self) -> Stopped {
+        kill_process(self.pid(), Signal::TERM).unwrap();
+        assert_eq!(self.ended(), Some(0));
+        self.kill()
+    }
+
     /// Kills it as `kill -9` does; what it had on disk stays.
     pub fn kill(mut self) -> Stopped {
         self.child.kill().unwrap();
@@ -83,11 +90,13 @@ impl Daemon {
         hits.iter().map(Hit::new).collect()
     }
 
-    /// One server of `status`.
+    /// One server of `status`; right after a start it may not be there yet.
     pub fn server(&self, name: &str) -> Value {
-        let status = self.ask(&["status"]).expect("status answers");
-        let servers = status["servers"].as_array().expect("status has servers");
-        servers.iter().find(|server| server["name"] == name).expect("the server is known").clone()
+        self.wait_until(&format!("{name} is known"), |daemon| {
+            let status = daemon.ask(&["status"])?;
+            let mut servers = status["servers"].as_array()?.iter();
+            servers.find(|server| server["name"] == name).cloned()
+        })
     }
 
     /// Waits until a server is `live`; answers its status.

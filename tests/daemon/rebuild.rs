@@ -6,7 +6,6 @@ use resdex::config::IndexConfig;
 use resdex::index::tantivy::{TantivyStore, fingerprint};
 use resdex::index::{Change, Entry, IndexStore as _};
 use resdex::model::{Fingerprint, ServerName};
-use rustix::process::{Signal, kill_process};
 
 use crate::daemon::{Daemon, Stopped};
 use crate::folder;
@@ -36,13 +35,11 @@ fn another_versions_entries_are_made_again_while_their_server_is_away() {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let limits = "[limits]\nmin_free_disk_percent = 0\nmin_free_disk_bytes = 0\n";
     let config = format!("{limits}{}", folder(root.path(), "docs", &words));
-    let mut daemon = Daemon::start(&config);
+    let daemon = Daemon::start(&config);
     daemon.live("docs");
-    kill_process(daemon.pid(), Signal::TERM).unwrap();
-    assert_eq!(daemon.ended(), Some(0));
 
     // As if another analysis had made them.
-    let stopped = daemon.kill();
+    let stopped = daemon.stop();
     let state = stopped.folder().join("state");
     let mut before = entries(&state);
     assert_eq!(before.len(), PAGES);
@@ -52,6 +49,7 @@ fn another_versions_entries_are_made_again_while_their_server_is_away() {
     let old = before.iter().cloned().map(|entry| Change::Replace(Box::new(entry)));
     store.apply(old.collect()).unwrap();
     store.commit().unwrap();
+    store.persist().unwrap();
     drop(store);
     std::fs::remove_dir_all(root.path().join("docs")).unwrap();
 
@@ -66,10 +64,7 @@ fn another_versions_entries_are_made_again_while_their_server_is_away() {
     daemon.wait_until("it is rebuilt", |_| {
         std::fs::read_to_string(&rebuilt).ok()?.contains("made again").then_some(())
     });
-    let mut daemon = daemon;
-    kill_process(daemon.pid(), Signal::TERM).unwrap();
-    assert_eq!(daemon.ended(), Some(0));
-    let stopped: Stopped = daemon.kill();
+    let stopped: Stopped = daemon.stop();
     let after = entries(&stopped.folder().join("state"));
     before.iter_mut().for_each(|entry| entry.fingerprint = fingerprint());
     assert_eq!(after, before, "the same text, made by this version");

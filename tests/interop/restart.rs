@@ -11,13 +11,12 @@ const ALPHA: Note = Note {
 const BETA: Note = Note { uri: "notes://beta", title: "Mill", text: "The mill grinds spelt." };
 
 #[test]
-fn killed_and_started_again() {
+fn stopped_and_started_again() {
     let Some(mut peer) = Peer::new(Kind::PythonMcp, Over::Http) else { return };
     peer.write(&[ALPHA, BETA]);
     let daemon = Daemon::start(&peer.config("peer", ""));
     let before = daemon.live("peer");
     let known = before["indexed"].as_u64().unwrap();
-    // What is found is on disk.
     let words = [
         ("vermilion pier", ALPHA.uri),
         ("spelt", BETA.uri),
@@ -28,7 +27,7 @@ fn killed_and_started_again() {
     for (query, uri) in words {
         daemon.found(query, uri);
     }
-    let stopped = daemon.kill();
+    let stopped = daemon.stop();
 
     // The server is away when the daemon comes back, so whatever is found is from its index.
     peer.stop();

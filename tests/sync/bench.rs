@@ -32,7 +32,7 @@ const QUICK: &str = "[limits]\nrelist_interval = \"50ms\"\nreread_interval = \"5
     removal_confirmation = \"100ms\"\nretry_delay = \"20ms\"\nmax_retry_delay = \"2s\"\n";
 
 pub struct Bench {
-    pub app: App,
+    pub app: Arc<App>,
     pub control: Arc<Control>,
     pub config: Config,
     pub context: Arc<Context>,
@@ -53,7 +53,22 @@ impl Bench {
         Self::on(Arc::new(TantivyStore::in_memory().unwrap()), limits, servers).await
     }
 
+    /// With more keys of `[sync]`.
+    pub async fn with_sync(sync: &str, servers: impl AsRef<str>) -> Self {
+        let store = Arc::new(TantivyStore::in_memory().unwrap());
+        Self::of(store, &format!("{NEVER}{sync}"), "", servers).await
+    }
+
     pub async fn on(store: Arc<dyn IndexStore>, limits: &str, servers: impl AsRef<str>) -> Self {
+        Self::of(store, NEVER, limits, servers).await
+    }
+
+    async fn of(
+        store: Arc<dyn IndexStore>,
+        sync: &str,
+        limits: &str,
+        servers: impl AsRef<str>,
+    ) -> Self {
         let quick: String = QUICK
             .lines()
             // A limit that is said again replaces the quick one.
@@ -63,7 +78,7 @@ impl Bench {
             })
             .map(|line| format!("{line}\n"))
             .collect();
-        let text = format!("{NEVER}{quick}{limits}\n{}", servers.as_ref());
+        let text = format!("{sync}{quick}{limits}\n{}", servers.as_ref());
         let config =
             Config::from_texts(&[(PathBuf::from("/tmp/resdex.toml"), text)], &|_| None).unwrap();
         let (writer, thread) = Writer::start(store.clone()).unwrap();
@@ -77,7 +92,7 @@ impl Bench {
             reads: Arc::new(Semaphore::new(config.limits.reads_in_flight_total)),
             workers: Workers::of(env!("CARGO_BIN_EXE_resdex"), 2),
         });
-        let app = App::new(store, control.clone(), Arc::new(config.clone()));
+        let app = Arc::new(App::new(store, control.clone(), Arc::new(config.clone())));
         let children = TaskTracker::new();
         let mut bench = Self {
             app,

@@ -47,6 +47,10 @@ impl IndexStore for Failing {
         self.store.commit()
     }
 
+    fn persist(&self) -> Result<(), IndexError> {
+        self.store.persist()
+    }
+
     fn rollback(&self) -> Result<(), IndexError> {
         self.store.rollback()
     }

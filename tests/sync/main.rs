@@ -8,6 +8,7 @@
 //! | cursors that never advance, empty cursors, pages that fail, duplicates, lost and odd items | `listing` |
 //! | everything gone at once, for good or by mistake | `listing`, `sync/plan.rs` |
 //! | reads that fail, hang, are of many parts, hold odd bytes | `reading`, `source/mcp/framing.rs` |
+//! | documents of a wrong type, in a wrong spelling, too large, or that crash their reader | `documents`, `tests/worker.rs` |
 //! | noise, marks, long and endless lines on stdout, floods on stderr, early exits | `wire`, `source/mcp/transport/lines.rs` |
 //! | children that don't start, don't end, get secrets | `wire`, `source/mcp/transport/child.rs` |
 //! | notifications without need, sense, end or order | `pushing`, `source/mcp/hints.rs`, `sync/machine/tests.rs` |
@@ -27,6 +28,7 @@
 )]
 
 mod bench;
+mod documents;
 mod failing;
 mod listing;
 mod over_http;

@@ -1,8 +1,11 @@
 //! Pictures: format, size, and what EXIF, XMP and PNG's text say of them.
 
+use std::borrow::Cow;
 use std::io::Cursor;
+use std::io::Read;
 
 use exif::{In, Tag, Value};
+use flate2::read::ZlibDecoder;
 
 use super::xml::{self, Node};
 use super::{Draft, Reader, Task, essence};
@@ -107,7 +110,17 @@ fn xmp(bytes: &[u8], said: &mut Said) {
     });
 }
 
-/// PNG's `tEXt` and `iTXt` (uncompressed), by its keywords.
+/// A compressed text of more bytes is none that is shown.
+const MAX_TEXT: u64 = 64 << 10;
+
+/// Unpacks a text of a PNG, as much of it as is sound.
+fn inflated(packed: &[u8]) -> Vec<u8> {
+    let mut text = vec![];
+    let _ = ZlibDecoder::new(packed).take(MAX_TEXT).read_to_end(&mut text);
+    text
+}
+
+/// PNG's `tEXt`, `zTXt` and `iTXt`, by their keywords (PNG 11.3.3).
 fn png(bytes: &[u8], said: &mut Said) {
     let mut at = 8;
     while let Some(head) = bytes.get(at..at + 8) {
@@ -131,10 +144,18 @@ fn png(bytes: &[u8], said: &mut Said) {
             b"tEXt" => {
                 say(said, label, &encoding_rs::WINDOWS_1252.decode_without_bom_handling(rest).0);
             }
+            // A byte for the method of compression.
+            b"zTXt" => {
+                let text = inflated(rest.get(1..).unwrap_or_default());
+                say(said, label, &encoding_rs::WINDOWS_1252.decode_without_bom_handling(&text).0);
+            }
             // Two bytes of compression, then language and translated keyword, each ended by a NUL.
-            b"iTXt" if rest.first() == Some(&0) => {
+            b"iTXt" => {
                 let text = rest.get(2..).unwrap_or_default().splitn(3, |b| *b == 0).nth(2);
-                say(said, label, &String::from_utf8_lossy(text.unwrap_or_default()));
+                let text = text.unwrap_or_default();
+                let is_packed = rest.first() == Some(&1);
+                let text = if is_packed { Cow::Owned(inflated(text)) } else { Cow::Borrowed(text) };
+                say(said, label, &String::from_utf8_lossy(&text));
             }
             _ => {}
         }

@@ -7,13 +7,29 @@ use lofty::file::{AudioFile as _, TaggedFileExt as _};
 use lofty::probe::Probe;
 use lofty::tag::ItemKey;
 
-use super::{Draft, Reader, Task, essence};
+use super::{Draft, Reader, Task, essence, film};
 
 /// # Errors
 /// There are no tags, or none that are read.
 pub fn read(bytes: &[u8], task: &Task<'_>) -> Result<Draft, String> {
     let essence = essence(Reader::Media, bytes);
     let none = || format!("{essence} has no title or other words in its tags");
+    let film = match essence {
+        "video/x-matroska" | "video/webm" => Some(film::matroska(bytes)),
+        "video/x-msvideo" => Some(film::avi(bytes)),
+        _ => None,
+    };
+    if let Some(said) = film {
+        let mut draft = Draft::new(task.budget);
+        draft.mime_type = Some(essence);
+        for (label, text) in &said {
+            if *label == "Title" {
+                draft.title(text);
+            }
+            draft.line(&format!("{label}: {text}"));
+        }
+        return if said.is_empty() { Err(none()) } else { Ok(draft) };
+    }
     let options = ParseOptions::new().read_cover_art(false);
     let probe = Probe::new(Cursor::new(bytes)).options(options).guess_file_type();
     let file = probe.map_err(|_| none())?.read().map_err(|_| none())?;

@@ -1,5 +1,7 @@
 //! ODT, ODS and ODP (OASIS OpenDocument): one XML for all three.
 
+use std::mem::take;
+
 use super::package::Package;
 use super::sheet::Rows;
 use super::xml::{self, Node};
@@ -58,6 +60,10 @@ fn words(content: &str, draft: &mut Draft) {
     // The title's frame on a slide.
     let mut in_title = 0_usize;
     let mut open = 0_usize;
+    let mut asides: Vec<Aside> = vec![];
+    let (mut notes, mut comments) = (vec![], vec![]);
+    // How often the cell is repeated that is read in each open table.
+    let mut repeats: Vec<u32> = vec![];
     xml::walk(content, |node| {
         match node {
             Node::Open(
@@ -80,11 +86,34 @@ fn words(content: &str, draft: &mut Draft) {
                 in_title = usize::from(class == "title");
             }
             Node::Close("frame") => in_title = 0,
+            // A text box stands within a paragraph, and its words with that one's.
+            Node::Open("p" | "h", _) if open > 0 => {
+                text.push('\n');
+                open += 1;
+            }
+            Node::Close("p" | "h") if open > 1 => {
+                text.push('\n');
+                open -= 1;
+            }
+            Node::Open("p", _) => open += 1,
             Node::Open("h", attributes) => {
                 level = Some(attributes.number("outline-level").unwrap_or(1).clamp(1, 6) as u8);
                 open += 1;
             }
-            Node::Open("p", _) => open += 1,
+            Node::Open("note" | "annotation", _) => {
+                let (text, level, open) = (take(&mut text), level.take(), take(&mut open));
+                asides.push(Aside { text, level, open, said: vec![] });
+            }
+            Node::Close(name @ ("note" | "annotation")) => {
+                let Some(aside) = asides.pop() else { return true };
+                let said = aside.said.join(" ");
+                if name == "note" {
+                    notes.push(said)
+                } else {
+                    comments.push(said)
+                }
+                (text, level, open) = (aside.text, aside.level, aside.open);
+            }
             Node::Open("list", _) => lists += 1,
             Node::Close("list") => lists = lists.saturating_sub(1),
             Node::Open("s", attributes) => {
@@ -96,9 +125,11 @@ fn words(content: &str, draft: &mut Draft) {
             Node::Text(words) if open > 0 => text.push_str(words),
             Node::Close("p" | "h") => {
                 open = open.saturating_sub(1);
-                let done = std::mem::take(&mut text);
+                let done = take(&mut text);
                 let level = level.take();
-                if let Some(rows) = tables.last_mut() {
+                if let Some(aside) = asides.last_mut() {
+                    aside.said.push(done);
+                } else if let Some(rows) = tables.last_mut() {
                     if let Some(cell) = rows.last_mut().and_then(|row| row.last_mut()) {
                         if !cell.is_empty() {
                             cell.push(' ');
@@ -115,18 +146,34 @@ fn words(content: &str, draft: &mut Draft) {
                     draft.paragraph(&done);
                 }
             }
-            Node::Open("table", _) => tables.push(vec![]),
+            Node::Open("table", _) => {
+                tables.push(vec![]);
+                repeats.push(1);
+            }
             Node::Open("table-row", _) => {
                 if let Some(rows) = tables.last_mut() {
                     rows.push(vec![]);
                 }
             }
-            Node::Open("table-cell", _) => {
+            // What a merged cell covers is a cell, so that columns stay in their places.
+            Node::Open("table-cell" | "covered-table-cell", attributes) => {
                 if let Some(row) = tables.last_mut().and_then(|rows| rows.last_mut()) {
                     row.push(String::new());
                 }
+                if let Some(repeats) = repeats.last_mut() {
+                    *repeats = attributes.number("number-columns-repeated").unwrap_or(1);
+                }
+            }
+            Node::Close("table-cell" | "covered-table-cell") => {
+                let times = repeats.last().map_or(1, |times| (*times).min(MAX_REPEATS));
+                if let Some(row) = tables.last_mut().and_then(|rows| rows.last_mut())
+                    && let Some(cell) = row.last().cloned()
+                {
+                    row.extend((1..times).map(|_| cell.clone()));
+                }
             }
             Node::Close("table") => {
+                repeats.pop();
                 let Some(rows) = tables.pop() else { return true };
                 match tables.last_mut().and_then(|rows| rows.last_mut()?.last_mut()) {
                     Some(cell) => {
@@ -146,6 +193,20 @@ fn words(content: &str, draft: &mut Draft) {
         draft.table(&rows);
     }
     draft.paragraph(&text);
+    for (heading, said) in [("Footnotes", notes), ("Comments", comments)] {
+        if said.iter().any(|words| !words.trim().is_empty()) {
+            draft.heading(1, heading);
+            said.iter().for_each(|words| draft.paragraph(words));
+        }
+    }
+}
+
+/// What a note or a comment interrupts, and what it says.
+struct Aside {
+    text: String,
+    level: Option<u8>,
+    open: usize,
+    said: Vec<String>,
 }
 
 fn sheets(content: &str, draft: &mut Draft) {
@@ -156,6 +217,8 @@ fn sheets(content: &str, draft: &mut Draft) {
     let (mut row, mut column, mut repeats) = (0_u32, 0_u32, 1_u32);
     let mut text = String::new();
     let mut in_cell = false;
+    // Who wrote a comment, and when.
+    let mut is_byline = false;
     let mut row_repeats = 1_u32;
     let mut bytes = 0;
     let limit = draft_room(draft);
@@ -177,7 +240,9 @@ fn sheets(content: &str, draft: &mut Draft) {
             }
             Node::Open("p", _) if in_cell && !text.is_empty() => text.push(' '),
             Node::Open("s", _) if in_cell => text.push(' '),
-            Node::Text(words) if in_cell => text.push_str(words),
+            Node::Open("creator" | "date", _) => is_byline = true,
+            Node::Close("creator" | "date") => is_byline = false,
+            Node::Text(words) if in_cell && !is_byline => text.push_str(words),
             Node::Close("table-cell" | "covered-table-cell") => {
                 in_cell = false;
                 if !text.trim().is_empty() {

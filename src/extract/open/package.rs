@@ -48,9 +48,11 @@ impl<'a> Package<'a> {
     pub fn member(&mut self, name: &str) -> Result<Option<Vec<u8>>, String> {
         let Ok(file) = self.zip.by_name(name) else { return Ok(None) };
         let mut bytes = vec![];
-        // What the archive says of the size is a claim.
-        let read = file.take(self.left as u64 + 1).read_to_end(&mut bytes);
-        if bytes.len() > self.left {
+        // What the archive says of the size is a claim: too much is refused by it, and little isn't believed.
+        let is_over = file.size() > self.left as u64;
+        let read =
+            if is_over { Ok(0) } else { file.take(self.left as u64 + 1).read_to_end(&mut bytes) };
+        if is_over || bytes.len() > self.left {
             self.left = 0;
             return Err(format!(
                 "it unpacks to more than {} MiB or {} times its size (limits.max_archive_bytes, limits.max_archive_ratio)",

@@ -6,6 +6,9 @@ use super::package::Package;
 use super::xml::{self, Node};
 use super::{Draft, Task};
 
+/// Word itself has no table with more columns.
+const MAX_COLUMNS: u32 = 63;
+
 /// # Errors
 /// It unpacks to more than the limits let, or has no text.
 pub fn read(package: &mut Package<'_>, task: &Task<'_>) -> Result<Draft, String> {
@@ -89,6 +92,8 @@ fn body(xml: &str, styles: &Styles, draft: &mut Draft) {
     // What is shown as deleted, or a second time for older programs.
     let mut hidden = 0_usize;
     let mut tables: Vec<Vec<Vec<String>>> = vec![];
+    // How many columns the cell spans that is read in each open table.
+    let mut spans: Vec<u32> = vec![];
     xml::walk(xml, |node| {
         match node {
             Node::Open("del" | "moveFrom" | "Fallback" | "instrText", _) => hidden += 1,
@@ -126,7 +131,10 @@ fn body(xml: &str, styles: &Styles, draft: &mut Draft) {
                     None => place(&done, styles, draft),
                 }
             }
-            Node::Open("tbl", _) => tables.push(vec![]),
+            Node::Open("tbl", _) => {
+                tables.push(vec![]);
+                spans.push(1);
+            }
             Node::Open("tr", _) => {
                 if let Some(rows) = tables.last_mut() {
                     rows.push(vec![]);
@@ -136,8 +144,30 @@ fn body(xml: &str, styles: &Styles, draft: &mut Draft) {
                 if let Some(row) = tables.last_mut().and_then(|rows| rows.last_mut()) {
                     row.push(String::new());
                 }
+                if let Some(span) = spans.last_mut() {
+                    *span = 1;
+                }
+            }
+            Node::Open("gridSpan", attributes) => {
+                if let Some(span) = spans.last_mut() {
+                    *span = attributes.number("val").unwrap_or(1);
+                }
+            }
+            // Columns stay in their places beside what spans several, and where a row begins later.
+            Node::Close("tc") => {
+                let span = spans.last().map_or(1, |span| (*span).min(MAX_COLUMNS));
+                if let Some(row) = tables.last_mut().and_then(|rows| rows.last_mut()) {
+                    row.extend((1..span).map(|_| String::new()));
+                }
+            }
+            Node::Open("gridBefore", attributes) => {
+                let columns = attributes.number("val").unwrap_or(0).min(MAX_COLUMNS);
+                if let Some(row) = tables.last_mut().and_then(|rows| rows.last_mut()) {
+                    row.extend((0..columns).map(|_| String::new()));
+                }
             }
             Node::Close("tbl") => {
+                spans.pop();
                 let Some(rows) = tables.pop() else { return true };
                 match tables.last_mut().and_then(|rows| rows.last_mut()?.last_mut()) {
                     // A table within a cell: its cells are words of that one.

@@ -93,6 +93,7 @@ fn put(store: &TantivyStore, entries: Vec<Entry>) {
 fn apply(store: &TantivyStore, changes: Vec<Change>) {
     store.apply(changes).unwrap();
     store.commit().unwrap();
+    store.persist().unwrap();
 }
 
 /// A folder as it is at the moment; a file that is collected meanwhile isn't part of the index.
@@ -122,10 +123,10 @@ fn found_within(store: &TantivyStore, query: &str, filter: Filter) -> Vec<String
 fn the_first_change_after_a_restart_survives_a_merge() {
     let memory = RamDirectory::create();
     let open = || {
-        let (directory, home) = (Box::new(memory.clone()), Home::Memory(memory.clone()));
+        let home = Home::Memory(memory.clone());
         // One thread: what is put in one commit is in one segment.
         let config = IndexConfig { threads: 1, ..IndexConfig::default() };
-        TantivyStore::with_directory(directory, home, &config).unwrap()
+        TantivyStore::with_home(home, &config).unwrap()
     };
     {
         let store = open();

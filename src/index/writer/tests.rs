@@ -1,10 +1,15 @@
 //! The writer on a store that counts and fails on command.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
 
 use super::*;
 use crate::index::{IndexStats, ResourcesPage, ResourcesRequest, StoreAnswer, StoreRequest};
-use crate::model::{Manifest, ResourceKey, ServerName};
+use crate::model::{
+    Audience, ContentHash, Fingerprint, Manifest, Origin, Outcome, Resource, ResourceKey,
+    ServerName,
+};
 
 /// Remembers what was applied and what was committed.
 #[derive(Default)]
@@ -14,6 +19,12 @@ struct Fake {
     commits: AtomicUsize,
     fails_to_apply: AtomicBool,
     fails_to_commit: AtomicBool,
+    fails_to_persist: AtomicBool,
+    /// What of the committed is durable.
+    durable: Mutex<Vec<Change>>,
+    /// Set by a test to keep `persist` busy.
+    persist_waits: AtomicBool,
+    persists_begun: AtomicUsize,
     /// Held by a test to keep the writer busy in `commit`.
     gate: Mutex<()>,
     /// Commits that were begun, though they may wait at the gate.
@@ -41,6 +52,19 @@ impl IndexStore for Fake {
         }
         lock(&self.committed).append(&mut lock(&self.pending));
         self.commits.fetch_add(1, SeqCst);
+        Ok(())
+    }
+
+    fn persist(&self) -> Result<(), IndexError> {
+        let committed = lock(&self.committed).clone();
+        self.persists_begun.fetch_add(1, SeqCst);
+        while self.persist_waits.load(SeqCst) {
+            std::thread::yield_now();
+        }
+        if self.fails_to_persist.load(SeqCst) {
+            return Err(broken());
+        }
+        *lock(&self.durable) = committed;
         Ok(())
     }
 
@@ -80,6 +104,41 @@ impl IndexStore for Fake {
 
 fn change(uri: &str) -> Change {
     Change::Remove(ResourceKey { server: ServerName::new("s").unwrap(), uri: uri.into() })
+}
+
+/// A change that isn't a removal.
+fn replacement(uri: &str) -> Change {
+    Change::Replace(Box::new(Entry {
+        server: ServerName::new("s").unwrap(),
+        resource: Resource {
+            uri: uri.into(),
+            name: uri.into(),
+            title: None,
+            description: None,
+            mime_type: None,
+            size: None,
+            audience: Audience::Both,
+            priority: None,
+            last_modified: None,
+            origin: Origin::Listed,
+        },
+        document_title: None,
+        mime_type: None,
+        content_hash: ContentHash([0; 16]),
+        fingerprint: Fingerprint(0),
+        outcome: Outcome::Indexed,
+        chunks: vec![],
+        indexed_at: chrono::DateTime::UNIX_EPOCH,
+    }))
+}
+
+/// Waits for something that another thread brings about.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::yield_now();
+    }
 }
 
 fn start() -> (Arc<Fake>, WriterHandle, Writer) {
@@ -146,6 +205,66 @@ async fn what_was_submitted_is_committed_soon_without_a_flush() {
 }
 
 #[tokio::test]
+async fn a_change_is_told_when_it_is_visible_and_durable_soon_after() {
+    let (store, handle, _writer) = start();
+    store.persist_waits.store(true, SeqCst);
+    handle.apply(vec![replacement("a")]).await.unwrap();
+    until("nothing makes it durable", || store.persists_begun.load(SeqCst) > 0);
+    // Commits go on meanwhile.
+    handle.apply(vec![replacement("b")]).await.unwrap();
+    assert_eq!(lock(&store.committed).len(), 2);
+    assert!(lock(&store.durable).is_empty());
+    store.persist_waits.store(false, SeqCst);
+    until("the second isn't durable", || lock(&store.durable).len() == 2);
+}
+
+#[tokio::test]
+async fn a_removal_is_told_when_it_is_durable() {
+    let (store, handle, _writer) = start();
+    store.persist_waits.store(true, SeqCst);
+    let removal = tokio::spawn({
+        let handle = handle.clone();
+        async move { handle.apply(vec![change("a")]).await }
+    });
+    while store.persists_begun.load(SeqCst) == 0 {
+        tokio::task::yield_now().await;
+    }
+    assert!(!removal.is_finished());
+    store.persist_waits.store(false, SeqCst);
+    removal.await.unwrap().unwrap();
+    assert_eq!(*lock(&store.durable), [change("a")]);
+}
+
+#[tokio::test]
+async fn what_is_to_be_durable_is_so_when_that_is_told() {
+    let (store, handle, _writer) = start();
+    handle.submit(vec![replacement("a")]).await.unwrap();
+    handle.persist().await.unwrap();
+    assert_eq!(*lock(&store.durable), [replacement("a")]);
+    store.fails_to_persist.store(true, SeqCst);
+    assert_eq!(handle.persist().await, Err(broken()));
+}
+
+#[tokio::test]
+async fn what_cannot_be_made_durable_is_told_and_tried_again() {
+    let (store, handle, _writer, _, told) = start_guarded();
+    store.fails_to_persist.store(true, SeqCst);
+    handle.apply(vec![replacement("a")]).await.unwrap();
+    let mut said = None;
+    until("no failure is told", || {
+        said = told.try_recv().ok();
+        said.is_some()
+    });
+    assert!(said.unwrap().unwrap().contains("disk full"));
+    // A commit that succeeds is no sign that it is over.
+    handle.apply(vec![replacement("b")]).await.unwrap();
+    assert!(told.try_iter().all(|said| said.is_some()));
+    store.fails_to_persist.store(false, SeqCst);
+    until("it isn't told that it goes on", || told.try_iter().any(|said| said.is_none()));
+    assert_eq!(lock(&store.durable).len(), 2);
+}
+
+#[tokio::test]
 async fn a_failure_is_told_to_whoever_waits_and_the_writer_goes_on() {
     let (store, handle, _writer) = start();
     for fails in [&store.fails_to_apply, &store.fails_to_commit] {
@@ -177,6 +296,7 @@ async fn a_stop_commits_what_was_handed_in() {
     handle.submit(vec![change("a")]).await.unwrap();
     writer.stop();
     assert_eq!(*lock(&store.committed), [change("a")]);
+    assert_eq!(*lock(&store.durable), [change("a")]);
     assert_eq!(handle.apply(vec![change("b")]).await, Err(IndexError::Stopped));
     assert_eq!(handle.flush().await, Err(IndexError::Stopped));
 }

@@ -126,6 +126,11 @@ fn an_overlong_sentence_is_cut_and_marked() {
     assert!(marked(&snippet).contains("[针]"), "{}", snippet.text);
     assert!(snippet.text.chars().count() <= 100);
 
+    // One word that is longer than the window, with the match at its end.
+    let word = format!("{}needle", "x".repeat(30));
+    let snippet = cut(&word, &matches(&word, &["needle"]), 20);
+    assert!(marked(&snippet).ends_with("[needle]"), "{}", snippet.text);
+
     // The head of a text that matches nowhere.
     let snippet = cut(&long, &[], 100);
     assert!(snippet.text.starts_with('前') && snippet.text.ends_with('…'));

@@ -116,7 +116,8 @@ fn end_run(run: &mut Vec<char>, turned: &mut String) {
     turned.extend(tail);
 }
 
-/// Presentation forms and ligatures become the letters that people type; controls go.
+/// Presentation forms and ligatures become the letters that people type, and signs of symbol fonts at the
+/// beginning the bullets that they are; controls go.
 fn plain(text: &str) -> String {
     let is_form = |c: char| matches!(c, '\u{fb00}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}' | '\u{2f00}'..='\u{2fdf}');
     let mut plain = String::with_capacity(text.len());
@@ -124,6 +125,10 @@ fn plain(text: &str) -> String {
         match c {
             '\u{ad}' | '\u{200b}' | '\u{feff}' => {}
             '\u{a0}' | '\t' => plain.push(' '),
+            // LibreOffice writes the two halves of Thai's and Lao's "am" as "am" and its second half.
+            'า' if plain.ends_with('ำ') => {}
+            'າ' if plain.ends_with('ຳ') => {}
+            '\u{f020}'..='\u{f0ff}' if plain.trim_start().is_empty() => plain.push('•'),
             c if c.is_control() => {}
             c if is_form(c) => plain.extend(c.nfkc()),
             c => plain.push(c),
@@ -422,6 +427,19 @@ mod tests {
         let mut glyphs = drawn("30", 50.0, 50.0, 10.0);
         glyphs.extend(drawn(&shown, 64.0, 50.0, 10.0));
         assert_eq!(texts(glyphs), ["طلب 30"]);
+    }
+
+    #[test]
+    fn letters_are_those_that_people_type() {
+        let rows = [
+            ("\u{f095} ที่ส่งคำาขอ", "• ที่ส่งคำขอ"),
+            (" \u{f0b7}ຄຳາ", " •ຄຳ"),
+            ("a \u{f0b7} b", "a \u{f0b7} b"),
+            ("ﬁ\u{ad}n\u{a0}ﻻ", "fin لا"),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(plain(text), expected, "{text}");
+        }
     }
 
     #[test]

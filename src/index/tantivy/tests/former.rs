@@ -9,9 +9,9 @@ fn of_another_schema(folder: &Path) -> TantivyStore {
     let mut builder = Schema::builder();
     builder.add_u64_field("was", ::tantivy::schema::FAST);
     let directory = MmapDirectory::open(folder).unwrap();
-    let home = Home::Folder(folder.to_owned());
+    let home = Home::Folder(folder.to_owned(), Deferred::new(directory));
     let (config, schema) = (IndexConfig::default(), schema::after(builder));
-    TantivyStore::with_schema(Box::new(directory), home, &config, schema).unwrap()
+    TantivyStore::with_schema(home, &config, schema).unwrap()
 }
 
 fn made_by(entry: Entry, fingerprint: Fingerprint) -> Entry {

@@ -59,6 +59,7 @@ fn settled(store: &TantivyStore, folder: &Path) -> u64 {
     let deadline = Instant::now() + Duration::from_secs(120);
     loop {
         store.settle().unwrap();
+        store.persist().unwrap();
         let (there, named) = (files(folder), named(store));
         let strange: Vec<&String> = there.keys().filter(|file| !named.contains(*file)).collect();
         if strange.is_empty() {

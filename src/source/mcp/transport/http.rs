@@ -389,7 +389,7 @@ impl HttpClient {
                     if message.get("error").is_some() && message.get("id").is_none() {
                         message["id"] = request_id?.clone();
                     }
-                    answer = serde_json::from_value(message).ok().or(answer);
+                    answer = super::decode(message).or(answer);
                 }
             }
         }

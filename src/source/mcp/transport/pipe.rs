@@ -95,8 +95,12 @@ async fn write_all(
     closed: CancellationToken,
 ) {
     let write = async {
-        while let Some(line) = lines.recv().await {
-            if writer.write_all(&line).await.is_err() || writer.flush().await.is_err() {
+        // What waits is written at once: a pipe's other end wakes for each write.
+        let mut waiting = Vec::with_capacity(QUEUE);
+        while lines.recv_many(&mut waiting, QUEUE).await > 0 {
+            let joined = waiting.concat();
+            waiting.clear();
+            if writer.write_all(&joined).await.is_err() || writer.flush().await.is_err() {
                 return;
             }
         }
@@ -124,9 +128,9 @@ async fn read_all(
             match frame {
                 Frame::Push(push) => hints.push(push),
                 // What parses as JSON-RPC and not for rmcp is of no protocol that we know.
-                Frame::Message(value) => match serde_json::from_value(value) {
-                    Ok(message) => messages.push(message),
-                    Err(_) => drop(noise.fetch_add(1, Ordering::Relaxed)),
+                Frame::Message(value) => match super::decode(value) {
+                    Some(message) => messages.push(message),
+                    None => drop(noise.fetch_add(1, Ordering::Relaxed)),
                 },
                 Frame::Noise => drop(noise.fetch_add(1, Ordering::Relaxed)),
             }
@@ -176,5 +180,50 @@ fn frames_of(line: Line, limits: MessageLimits) -> Vec<Frame> {
                 None => vec![Frame::Noise],
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::pin::Pin;
+    use std::sync::Mutex;
+    use std::task::{Context, Poll};
+
+    use super::*;
+
+    /// Keeps what each call wrote.
+    #[derive(Clone, Default)]
+    struct Writes(Arc<Mutex<Vec<Vec<u8>>>>);
+
+    impl AsyncWrite for Writes {
+        fn poll_write(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            bytes: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            self.0.lock().unwrap().push(bytes.to_vec());
+            Poll::Ready(Ok(bytes.len()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test]
+    async fn what_waits_is_written_at_once() {
+        let (lines, waiting) = mpsc::channel(QUEUE);
+        for line in ["one\n", "two\n", "three\n"] {
+            lines.send(line.into()).await.unwrap();
+        }
+        drop(lines);
+        let writes = Writes::default();
+        write_all(writes.clone(), waiting, CancellationToken::new()).await;
+        assert_eq!(*writes.0.lock().unwrap(), [b"one\ntwo\nthree\n"]);
     }
 }

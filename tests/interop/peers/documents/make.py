@@ -1,8 +1,8 @@
 """Writes documents in many formats and languages with other people's libraries, and what they say.
 
-usage: make.py FOLDER
+usage: make.py FOLDER [TIMES]
 
-FOLDER/expected.json has for each file its format, its language, words that must be found in it, and
+Each document says everything TIMES times. FOLDER/expected.json has for each file its format, its language, words that must be found in it, and
 places: a word, the page (slide, sheet) it stands on, and a heading that must be above it.
 """
 
@@ -14,8 +14,10 @@ import json
 import mailbox
 import sys
 import tarfile
+import wave
 import zipfile
 from pathlib import Path
+from xml.etree import ElementTree
 
 import docx
 import fpdf
@@ -24,6 +26,7 @@ import openpyxl
 import pptx
 from ebooklib import epub
 from mutagen.id3 import COMM, ID3, TIT2
+from mutagen.wave import WAVE
 from PIL import Image, PngImagePlugin
 from reportlab.lib.pagesizes import A4
 from reportlab.pdfbase import pdfmetrics
@@ -430,6 +433,104 @@ def mp3(path, language, content):
     return [content["title"], content["chapters"][0][1][0]], []
 
 
+def wav(path, language, content):
+    with wave.open(str(path), "wb") as sound:
+        sound.setparams((1, 1, 8000, 0, "NONE", ""))
+        sound.writeframes(bytes(800))
+    sound = WAVE(path)
+    sound.add_tags()
+    sound.tags.add(TIT2(encoding=3, text=content["title"]))
+    sound.save()
+    return [content["title"]], []
+
+
+def mkv(path, language, content):
+    def of(name, data):
+        return name + (len(data) | 0x10000000).to_bytes(4, "big") + data
+
+    # Segment: Info with Title; Tags, Tag, SimpleTag with its name and text; a Cluster.
+    tag = of(b"\x45\xa3", b"DESCRIPTION") + of(b"\x44\x87", content["chapters"][0][1][0].encode())
+    inner = of(b"\x15\x49\xa9\x66", of(b"\x7b\xa9", content["title"].encode()))
+    inner += of(b"\x12\x54\xc3\x67", of(b"\x73\x73", of(b"\x67\xc8", tag))) + of(b"\x1f\x43\xb6\x75", bytes(500))
+    path.write_bytes(of(b"\x1a\x45\xdf\xa3", of(b"\x42\x82", b"matroska")) + of(b"\x18\x53\x80\x67", inner))
+    return [content["title"], content["chapters"][0][1][0]], []
+
+
+def avi(path, language, content):
+    def of(name, data):
+        return name + len(data).to_bytes(4, "little") + data + bytes(len(data) % 2)
+
+    info = of(b"INAM", content["title"].encode() + b"\0")
+    path.write_bytes(of(b"RIFF", b"AVI " + of(b"LIST", b"hdrl" + bytes(64)) + of(b"LIST", b"INFO" + info)))
+    return [content["title"]], []
+
+
+def vtt(path, language, content):
+    cues = [f"00:0{n}:00.000 --> 00:0{n}:05.000\n<v Anna>{s}\n" for n, s in enumerate(sentences(content), 1)]
+    path.write_text("WEBVTT\n\n" + "\n".join(cues), "utf-8")
+    return sentences(content) + ["Anna"], []
+
+
+def tsv(path, language, content):
+    path.write_bytes("\n".join("\t".join(row) for row in content["table"] * 3).encode(content["charset"]))
+    return cells(content), []
+
+
+def tree(path, language, content):
+    root = ElementTree.Element("manual", title=content["title"])
+    for head, body in content["chapters"]:
+        chapter = ElementTree.SubElement(root, "chapter")
+        ElementTree.SubElement(chapter, "head").text = head
+        for sentence in body:
+            ElementTree.SubElement(chapter, "p").text = sentence
+    ElementTree.ElementTree(root).write(path, encoding="utf-16" if language == "ja" else "utf-8", xml_declaration=True)
+    return sentences(content)[1:], []
+
+
+def drawing(path, language, content):
+    lines = "".join(f"<text y='{n}'><tspan>{s}</tspan></text>" for n, s in enumerate(sentences(content)))
+    path.write_text(f"<svg xmlns='http://www.w3.org/2000/svg'><path d='M0 0'/>{lines}</svg>", "utf-8")
+    return sentences(content), []
+
+
+def data(content):
+    chapters = [{"head": head, "body": body} for head, body in content["chapters"]]
+    return {"title": content["title"], "chapters": chapters}
+
+
+def paths(content):
+    """Each sentence with the keys above it."""
+    return [
+        f"chapters[{n}].body[{m}]: {s}" for n, (_, body) in enumerate(content["chapters"]) for m, s in enumerate(body)
+    ]
+
+
+def tidy(path, language, content):
+    path.write_text(json.dumps(data(content), indent=2), "ascii")
+    return sentences(content) + paths(content), []
+
+
+def records(path, language, content):
+    path.write_text("".join(json.dumps(one) + "\n" for one in data(content)["chapters"] * 2), "ascii")
+    return sentences(content)[1:], []
+
+
+def yaml(path, language, content):
+    lines = [f"title: {content['title']}", "chapters:"]
+    for head, body in content["chapters"]:
+        lines += [f"- head: '{head}'", "  body:", *(f'  - "{s}"' for s in body)]
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return sentences(content) + paths(content), []
+
+
+def toml(path, language, content):
+    lines = [f'title = "{content["title"]}"']
+    for head, body in content["chapters"]:
+        lines += ["", "[[chapters]]", f'head = "{head}"', f"body = {json.dumps(body)}"]
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return sentences(content), []
+
+
 FORMATS = {
     "pdf": pdf,
     "docx": word,
@@ -454,10 +555,21 @@ FORMATS = {
     "png": png,
     "jpg": jpeg,
     "mp3": mp3,
+    "wav": wav,
+    "mkv": mkv,
+    "avi": avi,
+    "vtt": vtt,
+    "tsv": tsv,
+    "xml": tree,
+    "svg": drawing,
+    "json": tidy,
+    "jsonl": records,
+    "yaml": yaml,
+    "toml": toml,
 }
 
 
-def main(folder):
+def main(folder, times=1):
     folder.mkdir(parents=True, exist_ok=True)
     expected = []
 
@@ -469,6 +581,8 @@ def main(folder):
         )
 
     for language, content in LANGUAGES.items():
+        content["chapters"] = [(head, body * times) for head, body in content["chapters"]]
+        content["table"] = content["table"][:1] + content["table"][1:] * times
         for kind, make in FORMATS.items():
             add(kind, language, content, make)
         if language in ("zh", "ja"):
@@ -478,4 +592,5 @@ def main(folder):
     (folder / "expected.json").write_text(json.dumps(expected, ensure_ascii=False, indent=1))
 
 
-main(Path(sys.argv[1]))
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), *map(int, sys.argv[2:]))
