@@ -166,8 +166,6 @@ impl Compiler<'_> {
             let is_common = words.is_common(&(term.from..term.to));
             let factor = if is_common { self.ranking.common } else { 1.0 };
             let frequency = match term.field {
-                // A common word counts once: with its stem.
-                analyze::Field::Word if is_common && !is_unspaced(&term.term) => continue,
                 analyze::Field::Word => {
                     let boost = match is_unspaced(&term.term) {
                         true => self.ranking.unspaced_word,
