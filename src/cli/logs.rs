@@ -3,17 +3,21 @@
 use std::io::{self, IsTerminal as _, Write};
 
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::ParseError;
 use tracing_subscriber::fmt::MakeWriter;
 
 use super::{progress, text};
 
-/// What is logged unless RESDEX_LOG says otherwise. What of rmcp matters becomes an error of ours;
-/// tantivy warns of merges that a commit has overtaken, which is no harm; and the scheduler takes each alarm
-/// that has rung and is put away for a fault.
-const DEFAULT: &str = "info,rmcp=off,tantivy=error,tokio_cron_scheduler=off";
+/// What is left out unless RESDEX_LOG names it: what of rmcp matters becomes an error of ours; tantivy
+/// warns of merges that a commit has overtaken, which is no harm; and the scheduler takes each alarm that
+/// has rung and is put away for a fault.
+const LEFT_OUT: &str = "rmcp=off,tantivy=error,tokio_cron_scheduler=off";
+
+/// What is logged unless RESDEX_LOG says otherwise.
+const DEFAULT: &str = "info";
 
 /// On a terminal the bars and their calm line tell the rest.
-const ON_A_TERMINAL: &str = "warn,rmcp=off,tantivy=error,tokio_cron_scheduler=off";
+const ON_A_TERMINAL: &str = "warn";
 
 /// Sets up the log for this process; a second call changes nothing.
 ///
@@ -27,7 +31,7 @@ pub fn start() -> Result<(), String> {
         "" => DEFAULT,
         wanted => wanted,
     };
-    let filter = EnvFilter::try_new(wanted).map_err(|error| format!("RESDEX_LOG: {error}"))?;
+    let filter = filter(wanted).map_err(|error| format!("RESDEX_LOG: {error}"))?;
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(Stderr);
     let _ = if is_terminal {
         builder.with_ansi(false).with_target(false).compact().try_init()
@@ -35,6 +39,12 @@ pub fn start() -> Result<(), String> {
         builder.json().flatten_event(true).try_init()
     };
     Ok(())
+}
+
+/// What is wanted, and of what is left out only what is wanted by name.
+fn filter(wanted: &str) -> Result<EnvFilter, ParseError> {
+    EnvFilter::try_new(wanted)?;
+    EnvFilter::try_new(format!("{LEFT_OUT},{wanted}"))
 }
 
 /// Stderr, above the progress bars if there are any.
@@ -75,6 +85,22 @@ fn safe(record: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn libraries_are_logged_when_they_are_named() {
+        let shown = |wanted: &str| {
+            let filter = filter(wanted).unwrap().to_string();
+            let mut all: Vec<String> = filter.split(',').map(str::to_owned).collect();
+            all.sort();
+            all.join(" ")
+        };
+        assert_eq!(shown("debug"), "debug rmcp=off tantivy=error tokio_cron_scheduler=off");
+        assert_eq!(
+            shown("warn,rmcp=debug"),
+            "rmcp=debug tantivy=error tokio_cron_scheduler=off warn"
+        );
+        assert!(filter("resdex=loud").is_err());
+    }
 
     #[test]
     fn a_record_is_one_safe_line() {
