@@ -85,11 +85,10 @@ impl Home {
 
     /// Bytes of all files. A file may vanish meanwhile: segments are merged all the time.
     fn bytes(&self) -> std::io::Result<u64> {
-        let folder = match self {
-            Self::Folder(folder, _) => folder,
+        let (folder, mut bytes) = match self {
+            Self::Folder(folder, directory) => (folder, directory.held_bytes()),
             Self::Memory(memory) => return Ok(memory.total_mem_usage() as u64),
         };
-        let mut bytes = 0;
         for file in std::fs::read_dir(folder)? {
             bytes += file?.metadata().map_or(0, |metadata| metadata.len());
         }

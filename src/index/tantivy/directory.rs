@@ -153,6 +153,12 @@ impl Deferred {
         Ok(())
     }
 
+    /// Bytes of what is in memory only.
+    pub(super) fn held_bytes(&self) -> u64 {
+        let state = self.state();
+        (state.held_bytes + state.meta.as_ref().map_or(0, |meta| meta.len())) as u64
+    }
+
     /// Whether files went to the disk since this was last asked: whoever reads them then should read
     /// them there, which lets go of the memory.
     pub(super) fn take_moved(&self) -> bool {

@@ -283,6 +283,19 @@ fn a_folder_opens_again_with_what_was_committed() {
 }
 
 #[test]
+fn what_is_not_on_the_disk_yet_counts_as_size() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = TantivyStore::open(folder.path(), &IndexConfig::default()).unwrap();
+    store.apply(vec![replace(entry("docs", "a", &["kept words"]))]).unwrap();
+    store.commit().unwrap();
+    let visible = store.stats().unwrap().bytes;
+    store.persist().unwrap();
+    let durable = store.stats().unwrap().bytes;
+    // But for the list of files.
+    assert!(visible.abs_diff(durable) < durable / 2, "{visible}, then {durable}");
+}
+
+#[test]
 fn a_folder_that_holds_something_else_is_an_error() {
     let damaged: [(&str, &[u8]); 2] =
         [("meta.json", b"{\"not\": \"ours\"}"), ("meta.json", b"\xff\x00")];
